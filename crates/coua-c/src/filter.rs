@@ -9,9 +9,8 @@ use coua_store::View;
 
 use crate::failure::{Failure, Outcome, caught, report};
 use crate::pointer;
-use crate::state::{Asked, Changed, State, key_note, no_file};
+use crate::state::{Asked, Changed, State, Union, key_note, no_file};
 use crate::status::coua_status::{self, COUA_PANIC, COUA_POISONED};
-use crate::verbs::Union;
 
 /// A filter of any kind. Any thread may make any call with it at any time, except coua_free().
 pub struct coua_filter {

@@ -7,6 +7,15 @@ use coua_store::{Store, View};
 use crate::failure::{Failure, Outcome};
 use crate::open::OpenStore;
 
+/// How two filters are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Union {
+    /// The copies of both.
+    OfCopies,
+    /// Only keys of the other filter that are absent here.
+    OfKeys,
+}
+
 /// The note of a file about how the program makes keys: JSON.
 const KEY_NOTE: &str = "coua/keys";
 

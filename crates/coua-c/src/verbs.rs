@@ -8,21 +8,12 @@ use coua::{BatchFull, BatchRefused, Full, Insertion, KeyHash, SharedCuckooFilter
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::coua_filter;
-use crate::state::{Asked, Changed, no_file};
+use crate::state::{Asked, Changed, Union, no_file};
 
 /// One answer for each key of a batch, and why it stopped if it did.
 pub(crate) struct Answers<A> {
     pub(crate) answers: Vec<A>,
     pub(crate) stopped: Option<Full>,
-}
-
-/// How two filters are merged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Union {
-    /// The copies of both.
-    OfCopies,
-    /// Only keys of the other filter that are absent here.
-    OfKeys,
 }
 
 impl Asked<'_> {

@@ -6,8 +6,8 @@ use crate::failure::{caught, report};
 use crate::filter::{coua_filter, make, with};
 use crate::options::coua_options;
 use crate::pointer;
+use crate::state::Union;
 use crate::status::coua_status;
-use crate::verbs::Union;
 
 /// Sets all options to 0, and their size: coua_options_init(&options, sizeof options).
 #[unsafe(no_mangle)]
