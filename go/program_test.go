@@ -83,7 +83,7 @@ func TestTheProgramAndThisPackageReadEachOther(t *testing.T) {
 	ok(t, f.Save(filepath.Join(folder, "made-by-go")))
 	equal(t, bytes.Equal(run("check", "made-by-go", "all"), some), true)
 	run("add", "-i", "normalized", "some")
-	const options = `"key_options":{"find":{},"normalize":["ignore-case"]}`
+	const options = `"key_options":{"find":{"delimiter":["\\xff\\x00|end of key|\\n"]},"normalize":["ignore-case"]}`
 	equal(t, strings.Contains(must(must(Load(filepath.Join(folder, "normalized"))).Describe()), options), true)
 	run("add", "made-by-coua-once", "some")
 	equal(t, bytes.Equal(must(must(Load(filepath.Join(folder, "made-by-coua-once"))).MarshalBinary()), must(f.MarshalBinary())), true)

@@ -157,6 +157,6 @@ fn impossible_parameters_are_errors() {
     for rate in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::NEG_INFINITY] {
         assert_eq!(BloomFilter::for_items(10, rate).err().expect("an error").name, "rate");
     }
-    assert_eq!(bloom_bits(0, 0.1).err().expect("an error").name, "items");
+    assert_eq!(bloom_bits(0, 0.1).expect_err("an error").name, "items");
     assert_eq!(BloomFilter::for_items(1 << 32, 1e-300).err().expect("an error").name, "bits");
 }
