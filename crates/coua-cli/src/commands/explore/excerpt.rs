@@ -38,6 +38,7 @@ impl Excerpt {
     pub(super) fn of(
         filter: &Path,
         spec: &FilterSpec,
+        #[cfg_attr(not(feature = "server"), expect(unused, reason = "for filters on servers"))]
         verbosity: Verbosity,
         keys: &[String],
     ) -> Result<Self> {
