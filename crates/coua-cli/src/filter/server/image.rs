@@ -1,6 +1,6 @@
 //! Whole filters to and from a server: `coua pull` and `coua push`, and the module's representation of a filter.
 //!
-//! CF.SCANDUMP returns an [image](coua::image), and CF.LOADCHUNK loads one.
+//! CF.SCANDUMP returns an [image], and CF.LOADCHUNK loads one.
 
 use super::address::Address;
 use super::connection::Request;
