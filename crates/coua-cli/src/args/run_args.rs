@@ -112,7 +112,7 @@ impl WorkArgs {
         self.resume
     }
 
-    /// Whether checkpoints are asked for.
+    /// Whether an option asks for checkpoints.
     pub(crate) fn has_checkpoints(&self) -> bool {
         self.checkpoint_every.is_some()
     }

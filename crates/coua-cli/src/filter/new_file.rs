@@ -35,7 +35,7 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Creates the file, unless somebody else has created it.
+    /// Creates the file, unless it exists.
     pub(crate) fn save(self, filter: Generations, notes: FilterNotes) -> Result<()> {
         let lock = self.lock()?;
         let temporary = TempPath::try_from_path(&self.temporary);

@@ -195,7 +195,7 @@ mod tests {
             assert!(sharded.divide(&mut store, 30_000));
             let mut blocks = [0..60_000, 50_000..300_000, 200_000..220_000].map(block);
             ask_all(&sharded, &mut blocks[0]);
-            // Keys of nobody fill a shard. The log does not know them.
+            // Fills one shard with keys that are not in the log.
             let mut fillers = 0;
             if let Some(divided) = &*store.divided().filter() {
                 let mut shard = divided.shards().shard(1);
