@@ -28,6 +28,8 @@ pub(crate) struct Recorder {
     number: Option<u64>,
     /// The inputs can be read again.
     is_resumable: bool,
+    /// The inputs have paused: nothing follows that could make a checkpoint due later.
+    has_paused: bool,
     positions: Positions,
     /// The format of the inputs' records.
     format: RecordFormat,
@@ -121,11 +123,13 @@ impl Recorder {
     ) -> Self {
         let (is_resumable, positions) = (!files.is_empty(), Positions::at(files));
         let schedule = CheckpointTimer::new(every);
-        Self { number, is_resumable, positions, format, schedule, after_end, verbosity }
+        let has_paused = false;
+        Self { number, is_resumable, has_paused, positions, format, schedule, after_end, verbosity }
     }
 
     /// Enters a block. Returns the number of its records that are already done.
     pub(crate) fn enter(&mut self, block: &Block) -> Result<usize> {
+        self.has_paused = !self.is_resumable && block.ends.is_empty();
         self.positions.enter(block, &self.format)
     }
 
@@ -150,7 +154,7 @@ impl Recorder {
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        !self.positions.is_repeating() && self.schedule.is_due()
+        !self.positions.is_repeating() && (self.has_paused || self.schedule.is_due())
     }
 
     /// Commits the progress of the run. All answers must be in the outputs, and synced.
