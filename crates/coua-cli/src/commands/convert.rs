@@ -40,7 +40,7 @@ impl ConvertArgs {
         let (from, to) = (self.file.display(), self.output.display());
         check_files(&secret, [&*self.file], Some(&self.output))?;
         let output = FilterFile::lock(&self.output, verbosity)?;
-        output.check_replaceable()?;
+        output.prepare([&*self.file])?;
         progress.next(format_args!("reading {from}"));
         let view = filter_file::read(&self.file, &secret)?;
         let filter = view.filter.unbounded().ok_or_else(|| {

@@ -44,7 +44,7 @@ impl MergeArgs {
         let progress = Progress::on_steps(verbosity);
         check_files(&secret, self.files.iter().map(PathBuf::as_path), Some(&self.output))?;
         let output = FilterFile::lock(&self.output, verbosity)?;
-        output.check_replaceable()?;
+        output.prepare(self.files.iter().map(PathBuf::as_path))?;
         let read = |path: &Path| {
             progress.next(format_args!("reading {}", path.display()));
             filter_file::read(path, &secret)

@@ -239,8 +239,12 @@ impl FilterFile {
         replaced.map_err(|error| not_saved(&name, saved, &error))
     }
 
-    /// Returns an error if a filter must not replace the existing file. Call it before the work.
-    pub(crate) fn check_replaceable(&self) -> Result<()> {
+    /// Prepares to replace the file by what is in `sources`, to which nobody gets more rights by it. Returns an error if
+    /// a filter must not replace the existing file. Call it before the work.
+    pub(crate) fn prepare<'a>(&self, sources: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+        for source in sources {
+            self.lock.limit_rights(source)?;
+        }
         self.lock.check_replaceable().map_err(|error| match error.reason {
             Reason::Load(LoadError::NotAFilter) => {
                 let reason =

@@ -1,8 +1,9 @@
 //! Missing permissions are reported, even if the superuser runs the tests.
 
-use crate::support::{Folder, powerless, run, run_as_is, run_with};
+use crate::support::{Folder, Repeats, lines, powerless, run, run_as_is, run_with};
+use coua_dev::instruction_sets::skipped;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
 fn set_mode(path: &str, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -171,5 +172,53 @@ fn a_filter_that_may_not_be_written_is_not_replaced() {
             refused.stderr
         );
         assert!(folder.read("seen") == before);
+    }
+}
+
+/// The owner of a filter may not give it to any group: those who lose the file's group gain no other right to it.
+#[test]
+fn a_filter_whose_group_is_lost_gives_fewer_rights() {
+    const NOBODY: u32 = 65534;
+    let folder = Folder::new();
+    let (few, many) = (folder.file("few", "a\n"), folder.file("many", &lines(2_000, Repeats::Few)));
+    let filter = folder.join("seen");
+    let add = |input: &str| {
+        let mut command = powerless(&folder);
+        set_mode(&folder.join(""), 0o777);
+        run_as_is(command.args(["add", "-q", &filter, input])).good();
+    };
+    for (mode, wanted) in [(0o640, 0o600), (0o664, 0o644), (0o604, 0o600)] {
+        add(&few);
+        if chown(&filter, Some(NOBODY), Some(12_345)).is_err() {
+            skipped("the right to give files away");
+            return;
+        }
+        set_mode(&filter, mode);
+        add(&many);
+        let found = fs::metadata(&filter).unwrap();
+        assert_ne!(found.gid(), 12_345);
+        assert_eq!(found.mode() & 0o777, wanted, "{mode:o}");
+        fs::remove_file(&filter).unwrap();
+    }
+}
+
+/// As with `cp`, the umask decides about the other rights.
+#[test]
+fn copies_of_private_filters_are_private() {
+    let folder = Folder::new();
+    let names = ["one", "other", "copy"].map(|name| folder.join(name));
+    let [one, other, copy] = &names;
+    let input = folder.file("input", "a\n");
+    for name in [one, other] {
+        run(&["add", "-q", name, &input]).good();
+    }
+    set_mode(other, 0o600);
+    for args in [
+        &["convert", "-q", "--rate", "0.001", "-o", copy, other][..],
+        &["merge", "-q", "-o", copy, one, other],
+    ] {
+        run(args).good();
+        assert_eq!(fs::metadata(copy).unwrap().mode() & 0o777, 0o600, "{args:?}");
+        fs::remove_file(copy).unwrap();
     }
 }

@@ -10,6 +10,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use coua::LoadError;
+use coua::snapshot::limit_rights;
 use coua::window::Generations;
 
 use super::{Folder, absolute, folder_of, linked};
@@ -147,6 +148,16 @@ impl Lock {
     /// Whether there is no filter yet.
     pub fn is_new(&self) -> bool {
         is_empty(&self.file)
+    }
+
+    /// Gives a filter that does not exist yet no right that somebody does not have to the file at `source`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] of the file system.
+    pub fn limit_rights(&self, source: &Path) -> Result<(), StoreError> {
+        let limited = if self.is_placeholder { limit_rights(&self.file, source) } else { Ok(()) };
+        limited.map_err(|error| StoreError::io(source, "read the rights of", error))
     }
 
     /// Whether the file may be replaced by a filter: it must be a filter or empty.

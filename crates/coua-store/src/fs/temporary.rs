@@ -2,11 +2,11 @@
 //! file, which the next writer of that filter removes.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use coua::snapshot::MAGIC;
+use coua::snapshot::{MAGIC, keep_rights};
 use tempfile::{Builder, NamedTempFile};
 
 use super::Folder;
@@ -20,7 +20,7 @@ const SECTOR: u64 = 512;
 
 /// Creates a file with the owner and the permissions of the filter that it will replace.
 pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
-    let (old, begin) = (fs::metadata(target)?, begin_of(target));
+    let begin = begin_of(target);
     let mut builder = Builder::new();
     // Private until it has the permissions of the filter.
     let file = builder
@@ -28,8 +28,7 @@ pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
         .suffix(END)
         .rand_bytes(RANDOM)
         .tempfile_in(Folder::path_of(target))?;
-    keep_owner(file.as_file(), &old);
-    file.as_file().set_permissions(old.permissions())?;
+    keep_rights(file.as_file(), target)?;
     Ok(file)
 }
 
@@ -68,20 +67,6 @@ fn is_abandoned(path: &Path) -> bool {
     let is_ours = begin.starts_with(&MAGIC) || begin.iter().all(|&byte| byte == 0);
     read.is_ok() && is_ours && file.try_lock().is_ok()
 }
-
-/// Sets the owner, or at least the group if that is not allowed.
-#[cfg(unix)]
-fn keep_owner(file: &File, old: &Metadata) {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    let Ok(new) = file.metadata() else { return };
-    let is_given = new.uid() == old.uid() || fchown(file, Some(old.uid()), Some(old.gid())).is_ok();
-    if new.gid() != old.gid() && !is_given {
-        fchown(file, None, Some(old.gid())).ok();
-    }
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_file: &File, _old: &Metadata) {}
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,8 @@ mod load;
 mod preamble;
 mod read;
 #[cfg(feature = "file")]
+mod rights;
+#[cfg(feature = "file")]
 mod save;
 mod slots;
 mod write;
@@ -34,6 +36,8 @@ pub use read::Snapshot;
 #[cfg(feature = "file")]
 pub(crate) use read::verify;
 pub(crate) use read::{Loaded, entries};
+#[cfg(feature = "file")]
+pub use rights::{keep_rights, limit_rights};
 #[cfg(feature = "file")]
 pub use save::{Folder, follow_links};
 pub use write::SnapshotWriter;

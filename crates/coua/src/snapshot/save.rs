@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::keep_rights;
 use crate::filter::CuckooFilter;
 
 impl CuckooFilter {
@@ -14,7 +15,7 @@ impl CuckooFilter {
     /// file or the complete new one: a temporary file in the same folder is written, synced and renamed.
     /// O(bytes), and waits until they are on disk.
     ///
-    /// Follows symbolic links. An existing file keeps its permissions.
+    /// Follows symbolic links. An existing file keeps its owner and permissions as [`keep_rights`] does.
     ///
     /// # Errors
     ///
@@ -27,10 +28,10 @@ impl CuckooFilter {
 }
 
 fn replace_file(path: &Path, filter: &CuckooFilter) -> io::Result<()> {
-    let existing = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
+    let exists = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => true,
         Ok(_) => return Err(io::Error::other("not a regular file")),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
         Err(error) => return Err(error),
     };
     let target = follow_links(path)?;
@@ -39,14 +40,14 @@ fn replace_file(path: &Path, filter: &CuckooFilter) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".coua-").suffix(".tmp");
     #[cfg(unix)]
-    if existing.is_none() {
+    if !exists {
         // The permissions of any new file, minus the umask.
         builder.permissions(PermissionsExt::from_mode(0o666));
     }
     let mut temporary = builder.tempfile_in(Folder::path_of(&target))?;
     filter.write_to(temporary.as_file_mut())?;
-    if let Some(permissions) = existing {
-        temporary.as_file().set_permissions(permissions)?;
+    if exists {
+        keep_rights(temporary.as_file(), &target)?;
     }
     temporary.as_file().sync_all()?;
     temporary.persist(&target).map_err(|failed| failed.error)?;
