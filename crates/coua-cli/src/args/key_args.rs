@@ -65,8 +65,8 @@ pub(super) struct KeyArgs {
 
     /// JSON pointer to the key, such as /user/id
     ///
-    /// As in RFC 6901. The key is the content of a string, or the JSON text of another value; blanks, the order of
-    /// members and unnecessary escapes are ignored. Null counts as absent.
+    /// As in RFC 6901. The key is the content of a string, or the JSON text of another value, so 1 and "1" are one key;
+    /// blanks, the order of members and unnecessary escapes are ignored. Null counts as absent.
     #[arg(long, value_name = "POINTER", group = "finder")]
     pub(super) json: Vec<String>,
 

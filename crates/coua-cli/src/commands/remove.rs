@@ -13,9 +13,9 @@ use std::path::PathBuf;
 
 /// Remove records from a filter file
 ///
-/// Removes one copy of each record. Remove only records that were added: one that was never added may
-/// remove another record instead, with a probability of the filter's false-positive rate. The file
-/// is saved at the end of the run, after the report is complete (and on disk, if it is a file), and every few
+/// Removes one copy of each record. Take back only what `dedup` has printed, or `add` has added: any other record may
+/// remove one that has the same hash, with a probability of the filter's false-positive rate. A run that probably
+/// did so says how often. The file is saved at the end of the run, after the report is complete (and on disk, if it is a file), and every few
 /// seconds if all inputs and the report are files. After exit code 2 it is as before the run, or as at the
 /// last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it. On
 /// SIGINT or SIGTERM the program finishes the current block, saves, and dies by the signal.

@@ -52,6 +52,17 @@ pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64)
     }
 }
 
+/// How many of the removed records are expected to have taken the hash of another record from a filter that had
+/// `items` items before, if the records are those of a `dedup`.
+///
+/// While `dedup` filled the filter, it mistook each record for a repeat with probability r / 2 on average; removing one
+/// such record removes another. A record that was never added is not found with probability 1 - r.
+pub(crate) fn among_removed(found: u64, not_found: u64, items: u64, hash_bits: f64) -> f64 {
+    let share = (items as f64 / hash_bits.exp2()).min(0.5);
+    let expected = found as f64 * share / 2.0 + not_found as f64 * share / (1.0 - share);
+    expected.min(found as f64)
+}
+
 /// The sum of r / (1 - r) while a filter that distinguishes `hashes` hashes grew to `items` items.
 fn until(items: f64, hashes: f64) -> f64 {
     let share = items / hashes;

@@ -1,6 +1,6 @@
 //! The counters of a run.
 
-use crate::filter::collisions::Answered;
+use crate::filter::collisions::{self, Answered};
 use crate::filter::op::Op;
 use crate::filter::run_filter::{Summary, SummaryRequest};
 use crate::key::{Answers, Expectation, Seen};
@@ -134,6 +134,31 @@ impl Counts {
         })
     }
 
+    /// The expected number of wrong answers that a report states, if known.
+    pub(crate) fn expected_wrong(&self, op: Op, filter: &Summary) -> Option<f64> {
+        match op {
+            Op::Dedup => self.wrongly_dropped(filter.expected),
+            Op::Remove => self.wrongly_removed(filter),
+            Op::Add | Op::AddNew | Op::Check | Op::Count => None,
+        }
+    }
+
+    /// How many removals are expected to have taken the hash of another record, if the filter tells its figures.
+    fn wrongly_removed(&self, filter: &Summary) -> Option<f64> {
+        let items = filter.figures.as_ref().ok()?.items + self.found;
+        Some(collisions::among_removed(self.found, self.not_found, items, filter.hash_bits?))
+    }
+
+    /// The warning if at least one removal is expected to have taken the hash of another record.
+    pub(crate) fn removal_warning(&self, filter: &Summary) -> Option<String> {
+        let expected = self.wrongly_removed(filter).filter(|expected| *expected >= 1.0)?;
+        let (expected, removals) = (grouped(expected as u64), counted(self.found, "removal"));
+        Some(format!(
+            "up to {expected} of {removals} may have removed another record with the same hash, if `dedup` had not \
+             printed the records; remove only what `dedup` has printed, or use a lower --rate"
+        ))
+    }
+
     /// The message if no record that was looked up is in the filter.
     pub(crate) fn nothing_found(&self, op: Op) -> Option<String> {
         let (found, not_found) = (self.found + self.repeats, self.not_found + self.unique);
@@ -149,7 +174,7 @@ impl Counts {
         match op {
             Op::Dedup => {
                 report.number("repeats", "repeats", self.repeats);
-                if let Some(expected) = self.wrongly_dropped(expected) {
+                if let Some(expected) = expected {
                     let name = "expected wrongly dropped";
                     report.measure("expected_wrongly_dropped", name, expected, significant);
                 }
@@ -157,6 +182,10 @@ impl Counts {
             Op::Add | Op::AddNew => {}
             Op::Remove | Op::Check | Op::Count => {
                 report.number("not_found", "not found", self.not_found);
+                if let Some(expected) = expected {
+                    let name = "expected wrongly removed";
+                    report.measure("expected_wrongly_removed", name, expected, significant);
+                }
             }
         }
     }

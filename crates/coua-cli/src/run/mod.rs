@@ -158,10 +158,15 @@ impl Pass {
             verbosity.say(format_args!("{name}: {nothing}{hint}"));
         }
         let printed = if let Some(format) = job.running.figures {
-            let write_answers = |report: &mut _| counts.write_report(op, summary.expected, report);
+            let expected = counts.expected_wrong(op, &summary);
+            let write_answers = |report: &mut _| counts.write_report(op, expected, report);
             summary.figures.and_then(|it| session.print_figures(format, write_answers, it))
         } else {
-            if let Some(warning) = counts.warning(&summary, job.filter.rate, known) {
+            let warning = match op {
+                Op::Remove => counts.removal_warning(&summary),
+                _ => counts.warning(&summary, job.filter.rate, known),
+            };
+            if let Some(warning) = warning {
                 verbosity.say(format_args!("{name}: {warning}"));
             }
             Ok(())

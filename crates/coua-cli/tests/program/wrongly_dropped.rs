@@ -2,6 +2,7 @@
 
 use crate::support::{Folder, filter_of, json, run, run_with};
 use coua::CuckooFilter;
+use std::collections::HashSet;
 use std::fs;
 
 const RECORDS: u64 = 1_000_000;
@@ -83,4 +84,40 @@ fn a_rate_that_was_asked_for_is_no_surprise() {
     assert!(
         holds.contains("more than its --capacity of 10,000; its false-positive rate is now 0.")
     );
+}
+
+/// Of the records that `dedup` did not print, each removal takes the hash of another record.
+#[test]
+fn removals_of_what_was_not_printed_are_told() {
+    let folder = Folder::new();
+    let filter = folder.join("seen");
+    let records = different(100_000);
+    let dedup = ["dedup", "--filter", &filter, "--rate", "0.01", "--capacity", "100k"];
+    let printed = run_with(&records, dedup).good();
+    let printed = HashSet::<&[u8]>::from_iter(printed.split(|byte| *byte == b'\n'));
+    let (odd, even): (Vec<_>, Vec<_>) =
+        (0..100_000).map(|n| n.to_string()).partition(|n| n.parse::<u64>().unwrap() % 2 == 1);
+    let wrong = odd.iter().filter(|record| !printed.contains(record.as_bytes())).count() as f64;
+    let removed = run_with(odd.join("\n").as_bytes(), ["remove", "--stats=json", &filter]);
+    let expected = json(&removed.stderr)["expected_wrongly_removed"].as_f64().unwrap();
+    assert!((expected / wrong - 1.0).abs() < 0.3, "{expected} for {wrong}");
+    // Records that were never added: each that is found is wrong.
+    let absent = (1_000_000..1_010_000).map(|n| format!("{n}\n")).collect::<String>();
+    let run = run_with(absent.as_bytes(), ["remove", "--stats=json", &filter]);
+    let figures = json(&run.stderr);
+    let [found, expected] =
+        ["removed", "expected_wrongly_removed"].map(|name| figures[name].as_f64().unwrap());
+    assert!(found > 10.0 && (expected / found - 1.0).abs() < 0.5, "{expected} for {found}");
+    let told = run_with(even.join("\n").as_bytes(), ["remove", &filter]).stderr;
+    assert!(told.contains("may have removed another record with the same hash"), "{told}");
+}
+
+/// A filter that remembers whole hashes has nothing to tell.
+#[test]
+fn removals_of_exact_filters_are_not_told() {
+    let folder = Folder::new();
+    let filter = folder.join("seen");
+    run_with(&different(100_000), ["dedup", "--filter", &filter]).good();
+    let removed = run_with(&different(100_000), ["remove", &filter]);
+    assert_eq!(removed.stderr, "");
 }
