@@ -58,6 +58,8 @@ pub(crate) enum CommandError {
     Full,
     #[error("Maximum expansions reached")]
     MaximumExpansions,
+    #[error("ERR the filter is full: it lacks hash bits; reserve another with a smaller ERROR")]
+    HashBits,
     #[error("ERR Insufficient memory to create filter")]
     NoMemoryToCreate,
     #[error("ERR Insufficient memory")]
@@ -112,6 +114,11 @@ impl CommandError {
     /// An unknown word; the error repeats its beginning.
     pub(crate) fn unknown(word: &[u8]) -> Self {
         Self::Unknown(word[..word.len().min(MOST_REPEATED)].to_vec())
+    }
+
+    /// Whether a filter has no room for an item. Arrays then have -1 for the item.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Full | Self::MaximumExpansions | Self::HashBits)
     }
 
     /// A full filter, in RedisBloom's words.

@@ -18,7 +18,7 @@ mod value;
 
 use std::ffi::{CStr, c_int, c_void};
 
-use server::{ModuleSpec, TypeEntry, ValueType as _};
+use server::{Figure, ModuleSpec, TypeEntry, ValueType as _};
 use value::Value;
 
 static SPEC: ModuleSpec = ModuleSpec {
@@ -48,15 +48,19 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     unsafe { server::load_module(&SPEC, context, words, count) }
 }
 
-fn info() -> Vec<(&'static CStr, u64)> {
+fn info() -> Vec<(&'static CStr, Figure)> {
+    let whole = |name, number| (name, Figure::Whole(number));
     vec![
-        (c"cuckoo_filters", Value::slot().values()),
-        (c"cuckoo_bytes", Value::slot().bytes()),
-        (c"mapped_bytes", cuckoo::MemoryCharge::total()),
-        (c"items_inserted", settings::INSERTED.value()),
-        (c"items_removed", settings::REMOVED.value()),
-        (c"items_refused", settings::REFUSED.value()),
-        (c"growths", settings::GROWTHS.value()),
-        (c"compactions_pending", server::commands_pending()),
+        whole(c"cuckoo_filters", Value::slot().values()),
+        whole(c"cuckoo_bytes", Value::slot().bytes()),
+        whole(c"mapped_bytes", cuckoo::MemoryCharge::total()),
+        whole(c"items_inserted", settings::INSERTED.value()),
+        whole(c"items_removed", settings::REMOVED.value()),
+        whole(c"items_refused", settings::REFUSED.value()),
+        whole(c"growths", settings::GROWTHS.value()),
+        whole(c"rebuilds", settings::REBUILDS.value()),
+        whole(c"compactions_pending", server::commands_pending()),
+        whole(c"longest_command_usec", server::longest_command()),
+        (c"highest_error_rate", Figure::Real(settings::HIGHEST_RATE.value())),
     ]
 }

@@ -90,3 +90,24 @@ pub(crate) static REMOVED: Counter = Counter::new();
 pub(crate) static REFUSED: Counter = Counter::new();
 /// How often a filter grew.
 pub(crate) static GROWTHS: Counter = Counter::new();
+/// How often one command moved all items of a filter without a window to another table.
+pub(crate) static REBUILDS: Counter = Counter::new();
+
+/// The highest value of a number that is not negative.
+pub(crate) struct Highest(AtomicU64);
+
+impl Highest {
+    /// The highest value so far; 0 before the first.
+    pub(crate) fn value(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Takes one more value into account.
+    pub(crate) fn raise(&self, value: f64) {
+        // The bits of such numbers are in their order.
+        self.0.fetch_max(value.to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// The highest false-positive rate that a filter had when it grew or was loaded.
+pub(crate) static HIGHEST_RATE: Highest = Highest(AtomicU64::new(0));

@@ -7,7 +7,7 @@ use crate::cuckoo::{Copies, CuckooRequest, Outcome, Outcomes};
 use crate::error::CommandError;
 use crate::parse::{Options, once};
 use crate::server::{Call, Key, Reply, ValueType as _, Word};
-use crate::settings::{GROWTHS, INSERTED, REFUSED, key_memory_limit_of, limits_of};
+use crate::settings::{GROWTHS, HIGHEST_RATE, INSERTED, REFUSED, key_memory_limit_of, limits_of};
 use crate::value::Value;
 
 /// The words of a command that stand before its items or options.
@@ -82,11 +82,19 @@ impl Insertion {
         let room = MemoryRoom::of(call, &mut key, call.count() - self.first);
         advance_clock(call, &mut key);
         let value = key.value_mut().ok_or(CommandError::Defect)?;
-        let pieces = value.pieces();
+        let (pieces, exceeded) = (value.pieces(), value.exceeds_rate());
         let mut outcomes = insert(value, room.limit)?;
         room.attribute(outcomes.as_mut());
         if value.pieces() > pieces {
             GROWTHS.add(1);
+            HIGHEST_RATE.raise(value.rate());
+        }
+        if !exceeded && value.exceeds_rate() {
+            HIGHEST_RATE.raise(value.rate());
+            call.warn(&format!(
+                "has more items than it keeps its error rate for: the rate is {:.2e} now, and rises",
+                value.rate()
+            ));
         }
         let inserted = self.replicate(call, outcomes.as_ref(), copies);
         INSERTED.add(inserted as u64);

@@ -89,9 +89,7 @@ fn insert_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
 fn accepted(outcome: Outcome) -> Reply {
     match outcome {
         Outcome::Inserted | Outcome::Present => Reply::Accepted(true),
-        Outcome::Refused(CommandError::Full | CommandError::MaximumExpansions) => {
-            Reply::Accepted(false)
-        }
+        Outcome::Refused(refusal) if refusal.is_full() => Reply::Accepted(false),
         Outcome::Refused(refusal) => Reply::Error(refusal),
     }
 }
@@ -101,9 +99,7 @@ fn number(outcome: Outcome) -> Reply {
     match outcome {
         Outcome::Inserted => Reply::Integer(1),
         Outcome::Present => Reply::Integer(0),
-        Outcome::Refused(CommandError::Full | CommandError::MaximumExpansions) => {
-            Reply::Integer(-1)
-        }
+        Outcome::Refused(refusal) if refusal.is_full() => Reply::Integer(-1),
         Outcome::Refused(refusal) => Reply::Error(refusal),
     }
 }

@@ -13,6 +13,8 @@ const MOST: u64 = 2_500_000;
 /// Per slot and item of a rebuilt filter.
 const PER_SLOT: u64 = 4;
 const PER_ITEM: u64 = 25;
+/// The number of items that are rebuilt in this time, whatever the load of their filter.
+pub(super) const QUICKLY_REBUILT: u64 = 1 << 16;
 /// Per slot of two joined segments.
 const PER_SLOT_JOINED: u64 = 30;
 /// Per filter or segment examined.

@@ -14,13 +14,15 @@ use crate::settings;
 /// is at least as accurate in every case.
 const PEER_FINGERPRINTS: f64 = 255.0;
 /// A filter with EXPANSION 1 keeps its rate up to this many times its capacity, where RedisBloom stops.
-const LINEAR_ROOM: f64 = 32.0;
-/// The same for a larger EXPANSION, or up to [`MILLION`] items.
-const GEOMETRIC_ROOM: f64 = 1024.0;
-const MILLION: f64 = (1 << 20) as f64;
-/// Every growing filter keeps its requested rate up to at least this many items. In small ones this costs half a byte
-/// or more per item.
-const LEAST_ROOM: f64 = (1 << 24) as f64;
+const LINEAR_ROOM: u64 = 32;
+/// The same for a larger EXPANSION.
+const GEOMETRIC_ROOM: u64 = 1024;
+/// Every growing filter keeps its rate up to at least this many items. In small ones this costs half a byte or more per
+/// item.
+const LEAST_ROOM: u64 = 1 << 24;
+/// A growing filter has hash bits for this rate at least. With fewer it could not divide its segments up to the items for
+/// which it keeps its rate, and one command would have to move all items.
+const COARSEST: f64 = 1.0 / 32.0;
 /// Filters for at most this many items may begin as a list, so even those of fixed size remember whole bits of
 /// hashes.
 pub(super) const SMALL: u64 = MOST_LISTED as u64;
@@ -28,7 +30,8 @@ pub(super) const SMALL: u64 = MOST_LISTED as u64;
 const BUCKET_SIZE: Range = Range { least: 1, most: 255, shown: "[1, 255]" };
 const MAX_ITERATIONS: Range = Range { least: 1, most: 65_535, shown: "[1, 65535]" };
 const EXPANSION: Range = Range { least: 0, most: 32_768, shown: "[0, 32768]" };
-const HASH_BITS: Range = Range { least: 8, most: 64, shown: "[8, 64]" };
+const HASH_BITS: Range = Range { least: 8, most: MOST_HASH_BITS as i64, shown: "[8, 64]" };
+const MOST_HASH_BITS: u32 = 64;
 
 /// The source of defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,11 +141,10 @@ impl CuckooRequest {
         let precision = match (self.hash_bits, self.rate) {
             (Some(_), Some(_)) => return Err(CommandError::Contradiction("ERROR", "HASHBITS")),
             (Some(bits), None) => Precision::HashBits(bits as u32),
-            (None, Some(rate)) => precision_for(capacity, hints.expansion, rate, LEAST_ROOM)?,
+            (None, Some(rate)) => precision_for(capacity, hints.expansion, rate)?,
             (None, None) => {
                 let rate = f64::from(hints.bucket_size) / PEER_FINGERPRINTS;
-                let least = (capacity as f64 * GEOMETRIC_ROOM).min(MILLION);
-                precision_for(capacity, hints.expansion, rate, least)?
+                precision_for(capacity, hints.expansion, rate)?
             }
         };
         let (hash_key, window) = (self.hash_key.unwrap_or(random), window.map(Box::new));
@@ -150,29 +152,27 @@ impl CuckooRequest {
     }
 }
 
-/// The precision that keeps the rate: in a filter of fixed size when it is full, in others while they grow, up to at
-/// least `least_room` items.
-fn precision_for(
-    capacity: u64,
-    expansion: u16,
-    rate: f64,
-    least_room: f64,
-) -> Result<Precision, CommandError> {
-    let (items, rate) = (capacity as f64, rate.min(0.5));
-    let room = match expansion {
-        0 if capacity > SMALL => return Ok(Precision::Rate(rate)),
-        0 => items,
-        1 => (items * LINEAR_ROOM).max(least_room),
-        _ => (items * GEOMETRIC_ROOM).max(least_room),
-    };
+/// The items up to which a growing filter keeps its rate.
+fn room_of(capacity: u64, expansion: u16) -> u64 {
+    let times = if expansion == 1 { LINEAR_ROOM } else { GEOMETRIC_ROOM };
+    (capacity * times).max(LEAST_ROOM)
+}
+
+/// The precision that keeps the rate: in a filter of fixed size when it is full, in others while they grow.
+fn precision_for(capacity: u64, expansion: u16, rate: f64) -> Result<Precision, CommandError> {
+    let items = capacity as f64;
     if (items / rate).log2() > 64.0 {
         let smallest = items * (-64f64).exp2();
         return Err(CommandError::Impossible(format!(
             "error rate {rate:e} is too small for {capacity} items: a 64-bit hash allows {smallest:e}"
         )));
     }
-    let bits = (room / rate).log2().ceil();
-    Ok(Precision::HashBits((bits as u32).clamp(8, 64)))
+    let cells = match expansion {
+        0 if capacity > SMALL => return Ok(Precision::Rate(rate.min(0.5))),
+        0 => items / rate.min(0.5),
+        _ => room_of(capacity, expansion) as f64 / rate.min(COARSEST),
+    };
+    Ok(Precision::HashBits((cells.log2().ceil() as u32).clamp(8, MOST_HASH_BITS)))
 }
 
 /// The initial capacity of a generation, which then grows.
@@ -208,8 +208,15 @@ impl CuckooSpec {
             Precision::Rate(rate) => builder.rate(rate),
             Precision::HashBits(bits) => builder.hash_bits(bits),
         };
-        let when_full = if self.hints.expansion == 0 { WhenFull::Refuse } else { WhenFull::Grow };
-        builder.when_full(when_full)
+        match (self.hints.expansion, self.precision) {
+            (0, _) => builder.when_full(WhenFull::Refuse),
+            // No filter has more bits.
+            (_, Precision::HashBits(MOST_HASH_BITS)) => builder,
+            (expansion, _) => {
+                let room = room_of(self.capacity, expansion);
+                builder.max_items(room).when_full(WhenFull::ExceedRate)
+            }
+        }
     }
 
     /// Whether there is such a table.
@@ -405,9 +412,9 @@ mod tests {
     #[test]
     fn without_a_rate_the_filter_is_as_accurate_as_the_other_module_and_stays_so() {
         for (text, most, items) in [
-            ("1024 EXPANSION 2", 0.015, 1_000_000.0),
-            ("1024", 0.0079, 1_000_000.0),
-            ("100", 0.0079, 100_000.0),
+            ("1024 EXPANSION 2", 0.0079, 16_000_000.0),
+            ("1024", 0.0079, 16_000_000.0),
+            ("100", 0.0079, 16_000_000.0),
             ("1024 ERROR 0.0078", 0.0079, 16_000_000.0),
             ("1000000", 0.0147, 1_000_000.0),
             ("1000000 BUCKETSIZE 4", 0.0291, 1_000_000.0),
@@ -418,6 +425,39 @@ mod tests {
             let rate = items / filter.hash_bits().exp2();
             assert!(rate <= most, "{text}: {rate}");
         }
+    }
+
+    #[test]
+    fn a_growing_filter_has_bits_to_divide_its_segments_up_to_its_room() {
+        for (text, room) in [
+            ("1024", LEAST_ROOM),
+            ("1024 ERROR 0.9", LEAST_ROOM),
+            ("10000000 ERROR 0.9", 32 * 10_000_000),
+            ("100000 EXPANSION 2 ERROR 0.1", 1024 * 100_000),
+        ] {
+            let filter = of(text).unwrap().build().unwrap();
+            assert_eq!(filter.max_items(), room, "{text}");
+            assert!(filter.room_by_splits() >= room, "{text}: {}", filter.room_by_splits());
+        }
+    }
+
+    #[test]
+    fn a_filter_with_few_bits_is_full_before_one_command_would_move_all_items() {
+        let mut native = NativeCuckoo::of(of("1000 HASHBITS 20").unwrap()).unwrap();
+        let keys: Vec<[u8; 4]> = (0..200_000u32).map(u32::to_le_bytes).collect();
+        let mut inserted = 0;
+        for some in keys.chunks(1_000) {
+            let outcomes = native.insert(some, Copies::Add, None);
+            let refused = Outcome::Refused(CommandError::HashBits);
+            assert!(outcomes.iter().all(|it| it.is_in() || *it == refused));
+            inserted += outcomes.iter().filter(|it| it.is_in()).count();
+        }
+        assert!((70_000..130_000).contains(&inserted), "2^(20 - 4) to 2^(20 - 3): {inserted}");
+        // A present item is no news.
+        assert_eq!(native.insert(&keys[..1], Copies::Keep, None)[0], Outcome::Present);
+        // With room again, it takes more.
+        assert!(native.remove_one(&keys[5]));
+        assert_eq!(native.insert(&keys[199_999..], Copies::Add, None)[0], Outcome::Inserted);
     }
 
     #[test]

@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_list_keeps_within_its_bytes() {
-        let mut list = list("100");
+        let mut list = list("100 HASHBITS 24");
         let hashes = (0..1_000).map(|number: u64| KeyHash::from_u64(number << 50));
         let pushed = hashes.take_while(|&hash| list.push(hash, 256).is_ok()).count();
         assert!((90..120).contains(&pushed) && list.list_bytes() <= 256, "{pushed}");

@@ -354,6 +354,15 @@ impl NativeCuckoo {
         }
     }
 
+    /// Whether it has more items than it keeps its rate for.
+    pub(crate) fn exceeds_rate(&self) -> bool {
+        match &self.form {
+            Form::List(_) => false,
+            Form::Table(table) => table.filter.len() > table.filter.max_items(),
+            Form::Windowed(windowed) => windowed.filter.len() > windowed.filter.max_items(),
+        }
+    }
+
     /// Whether the item seems to be present.
     pub(crate) fn contains(&self, item: &[u8]) -> bool {
         match &self.form {

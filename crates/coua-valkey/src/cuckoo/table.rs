@@ -1,18 +1,21 @@
 //! A cuckoo filter without a window, as a table; and inserts into filters of the library.
 
 use std::iter;
-use std::mem::size_of;
+use std::mem::{self, size_of};
 
 use coua::image::Hints;
 use coua::window::{Generations, Window};
 use coua::{CuckooFilter, Full, Insertion, KeyHash, MergeError};
 
 use super::changes::first_change;
-use super::compaction::{Compaction, CompactionPosition, Time, compact, is_quickly_rebuilt};
+use super::compaction::{
+    Compaction, CompactionPosition, QUICKLY_REBUILT, Time, compact, is_quickly_rebuilt,
+};
 use super::memory::MemoryCharge;
 use super::outcome::{Outcome, Outcomes};
 use crate::error::CommandError;
 use crate::server::{aligned_block_bytes, block_bytes};
+use crate::settings::REBUILDS;
 
 /// Which items an insert adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,9 @@ pub(super) trait Inserts {
 
     /// The most bytes that one more copy of an item takes; `None` if the filter grows for it.
     fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64>;
+
+    /// Items that the filter can take without moving all of its items in one command.
+    fn room(&self) -> u64;
 
     /// Whether an item is present.
     fn has(&self, hash: KeyHash) -> bool;
@@ -70,6 +76,10 @@ impl Inserts for CuckooFilter {
 
     fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64> {
         self.bytes_to_insert(hash)
+    }
+
+    fn room(&self) -> u64 {
+        self.room_by_splits().max(QUICKLY_REBUILT.saturating_sub(self.len()))
     }
 
     fn has(&self, hash: KeyHash) -> bool {
@@ -126,8 +136,12 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         inserted.map_or_else(|full| Outcome::Refused(self.refusal_of(full)), outcome_of)
     }
 
-    /// Why an item is refused for lack of memory.
+    /// Why an item is refused before it is inserted.
     fn refusal(&self, hash: KeyHash, copies: Copies) -> Option<CommandError> {
+        if self.filter.room() == 0 {
+            let is_present = copies == Copies::Keep && self.filter.has(hash);
+            return (!is_present).then_some(CommandError::HashBits);
+        }
         let most = self.filter.bytes_after_growth();
         let limit = self.limit.filter(|limit| most > limit.filter)?;
         let more = self.filter.bytes_to_insert(hash);
@@ -162,7 +176,8 @@ impl<F: Inserts> LimitedFilter<'_, F> {
     ) {
         let before = outcomes.len();
         // A batch has a setup cost.
-        if hashes.len() > 1 && self.is_far_from_limit(hashes.len()) {
+        let has_room = hashes.len() as u64 <= self.filter.room();
+        if hashes.len() > 1 && has_room && self.is_far_from_limit(hashes.len()) {
             match copies {
                 Copies::Add => {
                     let done = self.filter.add_batch(hashes);
@@ -246,6 +261,8 @@ pub(super) struct Table {
     charged_at: usize,
     /// Bytes allocated for the filter then; needed before and after every write.
     allocated: u64,
+    /// Rebuilds of the filter that were counted.
+    rebuilds: u32,
     /// Increases with every change of the filter; not saved.
     pub(super) changes: u16,
 }
@@ -253,7 +270,9 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(filter: CuckooFilter, hints: Hints) -> Box<Self> {
         let (charge, changes) = (MemoryCharge::default(), first_change());
-        let mut table = Self { filter, hints, charge, charged_at: 0, allocated: 0, changes };
+        let rebuilds = filter.rebuilds();
+        let mut table =
+            Self { filter, hints, charge, charged_at: 0, allocated: 0, rebuilds, changes };
         table.update_charge();
         Box::new(table)
     }
@@ -266,6 +285,8 @@ impl Table {
             self.charged_at = bytes;
             self.allocated = allocated_for(&self.filter);
             self.charge.update(self.filter.mapped_bytes() as u64);
+            let before = mem::replace(&mut self.rebuilds, self.filter.rebuilds());
+            REBUILDS.add(self.rebuilds.wrapping_sub(before).into());
         }
     }
 

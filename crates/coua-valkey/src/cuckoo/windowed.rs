@@ -194,6 +194,13 @@ impl ChangeLog for Background {
     }
 }
 
+/// The generation into which items are inserted now, if there is one already.
+fn newest_of(filter: &Generations) -> Option<&CuckooFilter> {
+    let present = filter.window().map_or(0, |window| filter.clock() / window.step());
+    let newest = filter.generations().last().filter(|newest| newest.number == present);
+    newest.map(|generation| generation.filter)
+}
+
 /// Where items are the clock, a generation may end with any item.
 impl Inserts for Generations {
     fn bytes(&self) -> u64 {
@@ -208,9 +215,11 @@ impl Inserts for Generations {
 
     /// A new generation takes the memory of the template even beyond a limit.
     fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64> {
-        let present = self.window().map_or(0, |window| self.clock() / window.step());
-        let newest = self.generations().last().filter(|newest| newest.number == present);
-        newest.map_or(Some(0), |newest| newest.filter.bytes_to_insert(hash))
+        newest_of(self).map_or(Some(0), |newest| newest.bytes_to_insert(hash))
+    }
+
+    fn room(&self) -> u64 {
+        newest_of(self).unwrap_or(self.template()).room()
     }
 
     fn has(&self, hash: KeyHash) -> bool {

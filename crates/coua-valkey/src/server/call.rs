@@ -135,6 +135,16 @@ impl<'a> Call<'a> {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_RESP3 != 0
     }
 
+    /// Writes a line about the first key to the server's log, unless another server or an earlier run decided.
+    pub(crate) fn warn(&self, line: &str) {
+        if !self.is_replicated() {
+            // SAFETY: the context is valid while the command runs.
+            let database = unsafe { server_function!(RedisModule_GetSelectedDb)(self.context) };
+            let name = self.argv()[1].escape_ascii();
+            log(self.context, c"warning", &format!("key {name} in database {database} {line}"));
+        }
+    }
+
     /// Sends the call as it is to replicas and the append-only file.
     pub(crate) fn replicate_as_called(&self) {
         // SAFETY: the context is valid while the command runs.

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, CString, c_int};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use super::call::{Call, log};
 use super::command_docs::{Access, describe};
@@ -64,12 +66,21 @@ impl CommandEntry {
     }
 }
 
+/// Microseconds of the longest command.
+static LONGEST: AtomicU64 = AtomicU64::new(0);
+
+/// Microseconds that the longest command has taken since the module was loaded.
+pub(crate) fn longest_command() -> u64 {
+    LONGEST.load(Ordering::Relaxed)
+}
+
 /// The server's callback.
 unsafe extern "C" fn run<F: Work>(
     context: *mut raw::RedisModuleCtx,
     words: *mut *mut raw::RedisModuleString,
     count: c_int,
 ) -> c_int {
+    let begun = Instant::now();
     let done = catch_panic(None, || {
         // SAFETY: a function has no bytes, so any aligned address refers to one; `CommandEntry::of`
         // was given this one.
@@ -80,6 +91,7 @@ unsafe extern "C" fn run<F: Work>(
         reply::send(&call, &answer);
         Some(())
     });
+    LONGEST.fetch_max(begun.elapsed().as_micros() as u64, Ordering::Relaxed);
     if done.is_none() {
         reply::send_error(context, &CommandError::Defect);
         return FAILED;

@@ -26,12 +26,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use allocator::{aligned_block_bytes, block_bytes};
 pub(crate) use call::{Call, Word, random_bytes};
-pub(crate) use command::{Command, CommandEntry, commands};
+pub(crate) use command::{Command, CommandEntry, commands, longest_command};
 pub(crate) use command_docs::Access;
 pub(crate) use configuration::{Setting, Unit};
 pub(crate) use io::{AppendOnly, Pieces, RdbReader};
 pub(crate) use key::Key;
-pub(crate) use load::{ModuleSpec, load_module};
+pub(crate) use load::{Figure, ModuleSpec, load_module};
 pub(crate) use reply::Reply;
 pub(crate) use timer::commands_pending;
 pub(crate) use value_type::{TypeEntry, TypeSlot, ValueType};

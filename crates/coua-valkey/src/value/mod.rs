@@ -16,7 +16,7 @@ use crate::cuckoo::{
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
 use crate::server::{AppendOnly, RdbReader, TypeSlot, ValueType, block_bytes};
-use crate::settings::{key_memory_limit, limits};
+use crate::settings::{HIGHEST_RATE, key_memory_limit, limits};
 use chunks::{Incomplete, piece_of};
 
 /// The encoding of values that this module writes. RedisBloom counts its own
@@ -68,6 +68,16 @@ impl Value {
             Self::Imported(imported) => imported.sub_filters() as usize,
             Self::Incomplete(_) => 1,
         }
+    }
+
+    /// Its false-positive rate now; 0 while chunks are missing.
+    pub(crate) fn rate(&self) -> f64 {
+        self.ask(|native| native.figures().rate, PeerCuckoo::false_positive_rate).unwrap_or(0.0)
+    }
+
+    /// Whether it has more items than it keeps its rate for.
+    pub(crate) fn exceeds_rate(&self) -> bool {
+        self.ask(NativeCuckoo::exceeds_rate, |_| false).unwrap_or(false)
     }
 
     /// Queries a filter of either module.
@@ -266,6 +276,7 @@ impl ValueType for Value {
             return Err(RdbError::KeyMemory { limit });
         }
         let value = value?;
+        HIGHEST_RATE.raise(value.rate());
         if input.is_at_end() { Ok(value) } else { Err(RdbError::Trailing) }
     }
 

@@ -1,5 +1,8 @@
 //! Memory: what a key may take, and what happens when there is none.
 
+use coua::image::{Body, Head, Hints, encode_notes};
+use coua::{CuckooFilter, KeyHasher, WhenFull};
+
 use crate::client::Client;
 use crate::golden;
 use crate::server::{Kind, Server};
@@ -7,6 +10,7 @@ use crate::usage::used;
 use crate::zoo;
 
 on_both!(
+    what_passes_its_rate_or_is_full_for_lack_of_bits_is_told,
     limit_of_memory,
     limit_of_memory_of_what_is_loaded,
     limit_of_memory_and_what_was_before,
@@ -274,4 +278,42 @@ fn nothing_is_merged_beyond_the_servers_memory(kind: Kind) {
     client.good("CONFIG SET maxmemory 0");
     client.good("CF.MERGE one two");
     assert_eq!(client.good("CF.MEXISTS one one two").to_string(), "[:1 :1]");
+}
+
+/// Two growing filters of the library, as images: one keeps its rate for 20,000 items, one has few hash bits.
+fn images() -> [Vec<u8>; 2] {
+    let hasher = KeyHasher::siphash13([7; 16]);
+    let builder = || CuckooFilter::builder().capacity(1_000).hasher(hasher);
+    let sloping = builder().hash_bits(40).max_items(20_000).when_full(WhenFull::ExceedRate);
+    let hints = Hints { bucket_size: 2, max_iterations: 20, expansion: 1 };
+    [sloping, builder().hash_bits(20)].map(|builder| {
+        let head = Head { body: Body::Filter, hasher, hints, removed: 0, note_bytes: 0 };
+        let mut image = head.encode();
+        image.extend(encode_notes(&[]));
+        builder.build().unwrap().write_to(&mut image).unwrap();
+        image
+    })
+}
+
+fn what_passes_its_rate_or_is_full_for_lack_of_bits_is_told(kind: Kind) {
+    const PASSED: &str =
+        "key sloping in database 0 has more items than it keeps its error rate for";
+    let server = Server::start(kind);
+    let mut client = server.client();
+    for (key, image) in ["sloping", "coarse"].iter().zip(images()) {
+        crate::chunks::load(&mut client, key, &((image.len() + 1).to_string(), image));
+    }
+    zoo::insert(&mut client, "sloping", 0..20_000);
+    assert!(!server.log().contains(PASSED));
+    zoo::insert(&mut client, "sloping", 20_000..40_000);
+    assert_eq!(server.log().matches(PASSED).count(), 1);
+    client.good(&zoo::with_items("CF.MADD coarse", 0..300_000));
+    let items = client.good("CF.INFO coarse ITEMS").integer();
+    assert!((65_536..150_000).contains(&items), "{items}");
+    let reply = client.run("CF.ADD coarse another");
+    assert!(
+        reply.to_string().starts_with("-ERR the filter is full: it lacks hash bits"),
+        "{reply}"
+    );
+    assert_eq!(client.good("CF.INSERT coarse ITEMS another").to_string(), "[:-1]");
 }

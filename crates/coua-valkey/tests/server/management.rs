@@ -122,8 +122,8 @@ fn section_of_info(kind: Kind) {
     let told = |client: &mut Client| {
         let mut number = |name: &str| client.info_number("coua", &format!("coua_{name}"));
         let cuckoo = [number("cuckoo_filters"), number("cuckoo_bytes")];
-        let counts =
-            ["items_inserted", "items_removed", "items_refused", "growths"].map(&mut number);
+        let counts = ["items_inserted", "items_removed", "items_refused", "growths", "rebuilds"]
+            .map(&mut number);
         (cuckoo, counts)
     };
     let before = told(&mut client);
@@ -140,10 +140,14 @@ fn section_of_info(kind: Kind) {
     // The server adds the keys.
     assert!((after.0[1]..after.0[1] + 300).contains(&cuckoo), "{cuckoo} {after:?}");
     assert_eq!(after.0[0], 3);
-    let [inserted, removed, refused, growths] =
-        [0, 1, 2, 3].map(|place| after.1[place] - before.1[place]);
+    let [inserted, removed, refused, growths, rebuilds] =
+        [0, 1, 2, 3, 4].map(|place| after.1[place] - before.1[place]);
     assert!((49_500..75_000).contains(&inserted) && removed == 1, "{after:?}");
-    assert!(refused > 49_000 && growths >= 1, "{after:?}");
+    assert!(refused > 49_000 && growths >= 1 && (1..=3).contains(&rebuilds), "{after:?}");
+    assert!((10..5_000_000).contains(&client.info_number("coua", "coua_longest_command_usec")));
+    // 50,000 items of 31 bits.
+    let rate = client.info("coua", "coua_highest_error_rate").unwrap();
+    assert!((1e-5..1e-4).contains(&rate.parse::<f64>().unwrap()), "{rate}");
     client.good("FLUSHALL SYNC");
     assert_eq!(told(&mut client).0, [0, 0]);
 }

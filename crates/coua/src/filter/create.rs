@@ -35,6 +35,7 @@ impl CuckooFilter {
             hasher,
             shard: Shard::default(),
             thresholds: Thresholds::of(segments.geometry()),
+            rebuilds: 0,
             segments,
         }
     }

@@ -199,6 +199,16 @@ fn decide_crowded(thresholds: &Thresholds, fill: &SegmentLoad, inputs: &GrowthIn
     }
 }
 
+/// Items up to which a filter of this geometry grows by splits alone, if its hashes are even: a segment of the last level
+/// is hardly ever full while three quarters of all slots are in use, even if each key has some copies.
+pub(super) fn most_by_splits(geometry: &Geometry) -> u64 {
+    let last = geometry.last_depth();
+    if !matches!(geometry.resolution, Resolution::Prefix { .. }) || last > MAX_DEPTH {
+        return u64::MAX;
+    }
+    (geometry.segment_slots() << last) / 4 * 3
+}
+
 /// The number of inserts, each of which may split a segment, for which no filter of this geometry with `segments`
 /// segments and `stored` items is rebuilt as a whole for lack of fingerprint bits.
 pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64, stored: u64) -> u64 {
@@ -208,10 +218,11 @@ pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64, stor
     if segments * geometry.segment_slots() <= GROWING_SEGMENT_SLOTS {
         return 0;
     }
+    let last = geometry.last_depth();
+    if last > MAX_DEPTH {
+        return u64::MAX;
+    }
     // Half of the segments must be of the last level.
-    let mut depths = geometry.base_depth..=MAX_DEPTH;
-    let last = depths.find(|depth| geometry.level(depth + 1).is_none());
-    let Some(last) = last else { return u64::MAX };
     let splits = (1_u64 << last).div_ceil(2).saturating_sub(segments + 1);
     // A segment splits only with items in 1 / `LEAST_USE` of its slots. Per depth, an item is in one segment that splits.
     let used = splits.saturating_mul(geometry.segment_slots() / LEAST_USE);

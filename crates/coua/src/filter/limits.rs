@@ -2,8 +2,10 @@
 
 use super::CuckooFilter;
 use super::copies::MOST_BYTES_TO_INSERT;
-use super::growth::{Decision, GrowthInputs, MOST_ENTRIES_BY_CHANCE, SegmentLoad, decide};
-use super::policy::{FREE_DEPTH, REGION_BITS, deepest};
+use super::growth::{
+    Decision, GrowthInputs, MOST_ENTRIES_BY_CHANCE, SegmentLoad, decide, most_by_splits,
+};
+use super::policy::{FREE_DEPTH, REGION_BITS, WhenFull, deepest};
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, LevelGeometry};
 use crate::sizing::{self, GROWING_SEGMENT_SLOTS, fitted};
@@ -36,6 +38,22 @@ impl CuckooFilter {
             }
         };
         Some(if takes_entry { MOST_BYTES_TO_INSERT as u64 } else { 0 })
+    }
+
+    /// Items that the filter can take before it lacks hash bits to split segments, and a rebuild moves all items.
+    /// `u64::MAX` if that never happens. Uneven hashes may cause it earlier.
+    #[doc(hidden)]
+    pub fn room_by_splits(&self) -> u64 {
+        if self.policy.when_full == WhenFull::Refuse {
+            return u64::MAX;
+        }
+        most_by_splits(self.segments.geometry()).saturating_sub(self.stored)
+    }
+
+    /// How often all items moved to another table since the filter was created or loaded.
+    #[doc(hidden)]
+    pub fn rebuilds(&self) -> u32 {
+        self.rebuilds
     }
 
     #[inline(always)]

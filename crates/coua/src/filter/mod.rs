@@ -64,6 +64,8 @@ pub struct CuckooFilter {
     /// The part of a larger filter that this is.
     shard: Shard,
     thresholds: Thresholds,
+    /// How often all items moved to another table; not saved.
+    rebuilds: u32,
 }
 
 /// Accessors for the layers above.

@@ -187,6 +187,7 @@ impl CuckooFilter {
         let mut hashes = with_room(fullest.unwrap_or(0) as usize)?;
         target.stored = self.stored;
         target.shard = self.shard;
+        target.rebuilds = self.rebuilds.wrapping_add(1);
         target.overflow = std::mem::take(&mut self.overflow);
         for index in 0..target.segments.len() as u32 {
             target.count_overflow(index);

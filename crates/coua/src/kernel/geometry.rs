@@ -82,6 +82,17 @@ impl Geometry {
         }
     }
 
+    /// The depth of segments whose fingerprints have no bit left for a split.
+    pub(crate) fn last_depth(&self) -> u32 {
+        match self.resolution {
+            Resolution::Cells { top_bits } => self.base_depth + top_bits,
+            Resolution::Prefix { bits } => {
+                let cells = self.buckets * ((1 << self.low_bits) - 1);
+                bits.saturating_sub(cells.ilog2()).max(self.base_depth)
+            }
+        }
+    }
+
     /// The geometry of the segments at `depth`, or `None` if the fingerprint would be too narrow or too wide there,
     /// or the numbers do not fit into words.
     pub(crate) fn level(&self, depth: u32) -> Option<LevelGeometry> {
@@ -168,6 +179,15 @@ mod tests {
         all.retain(|geometry| fits(geometry) && geometry.level(geometry.base_depth).is_some());
         let all = few_in_miri(all.into_iter(), 61);
         all.map(|geometry| (geometry, geometry.levels_below(u8::MAX))).collect()
+    }
+
+    #[test]
+    fn no_segment_is_deeper_than_the_last_depth() {
+        for (geometry, levels) in all() {
+            let last = levels.last().unwrap().depth;
+            // Beyond 63 bits a segment has no number.
+            assert!(last == geometry.last_depth() || last == 63, "{geometry:?}: {last}");
+        }
     }
 
     /// Uniform hashes, and the ends.
