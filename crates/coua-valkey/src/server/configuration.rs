@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::ptr::from_ref;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::value_type::set_on_damaged;
 use super::{FAILED, OK, catch_panic, raw, server_function};
 
 /// The unit of a setting.
@@ -46,6 +47,9 @@ impl Setting {
     }
 }
 
+/// The argument that is no setting: it matters only while the server starts.
+const ON_DAMAGED: &CStr = c"on-damaged";
+
 /// Makes the settings known to the server, and takes the values from its configuration file.
 /// The module's arguments, `NAME VALUE ...`, are other defaults.
 pub(super) fn register_settings(
@@ -55,7 +59,11 @@ pub(super) fn register_settings(
 ) -> Result<(), String> {
     let mut pairs = arguments.chunks_exact(2);
     let given: Vec<_> = pairs.by_ref().map(|pair| (pair[0], pair[1])).collect();
-    let is_known = |name: &[u8]| settings.iter().any(|setting| is(setting.name, name));
+    if let Some((_, word)) = given.iter().find(|(name, _)| is(ON_DAMAGED, name)) {
+        set_on_damaged(word)?;
+    }
+    let is_known =
+        |name: &[u8]| is(ON_DAMAGED, name) || settings.iter().any(|setting| is(setting.name, name));
     if let Some((name, _)) = given.iter().find(|(name, _)| !is_known(name)) {
         return Err(format!("unknown setting '{}'", name.escape_ascii()));
     }

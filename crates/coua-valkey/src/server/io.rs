@@ -160,6 +160,14 @@ impl RdbReader {
         if start.is_null() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(piece) }
     }
 
+    /// Skips the rest of the stream.
+    pub(super) fn skip(&mut self) -> io::Result<()> {
+        while !self.ended {
+            self.ended = self.next_piece()?.length == 0;
+        }
+        Ok(())
+    }
+
     /// Whether the stream has ended where it should.
     pub(crate) fn is_at_end(&mut self) -> bool {
         matches!(self.read(&mut [0]), Ok(0))

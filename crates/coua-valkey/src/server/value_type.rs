@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::call::{Call, bytes_of, log};
 use super::io::{self, AppendOnly, RdbReader};
@@ -118,6 +118,9 @@ pub(crate) trait ValueType: Sized + Send + 'static {
     /// Writes the complete value: for dump files, and to compare values.
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()>;
 
+    /// What a server keeps in place of a value that `write` wrote and `load` refuses, if it is to start nevertheless.
+    fn stand_in() -> Option<Self>;
+
     /// Reads a value that `write`, or another module with the same type name, has written.
     fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, RdbError>;
 
@@ -201,15 +204,35 @@ unsafe extern "C" fn load<T: ValueType>(
     let loaded = catch_panic(Err(RdbError::Defect), || T::load(&mut input, encoding));
     match loaded {
         Ok(value) => T::slot().give_to_server(value).cast(),
-        Err(refusal) => {
-            catch_panic((), || {
-                // A client may send any number of damaged values.
-                let level = if input.is_request() { c"verbose" } else { c"warning" };
-                input.log(level, &format!("cannot be loaded: {refusal}"));
-            });
-            std::ptr::null_mut()
-        }
+        Err(refusal) => catch_panic(std::ptr::null_mut(), || {
+            let stand_in = stand_in::<T>(&mut input, encoding);
+            let end = if stand_in.is_some() { "; it is an empty filter now" } else { "" };
+            // A client may send any number of damaged values.
+            let level = if input.is_request() { c"verbose" } else { c"warning" };
+            input.log(level, &format!("cannot be loaded: {refusal}{end}"));
+            stand_in.map_or(std::ptr::null_mut(), |value| T::slot().give_to_server(value).cast())
+        }),
     }
+}
+
+/// Whether a server starts although a value is damaged.
+static EMPTIES_DAMAGED: AtomicBool = AtomicBool::new(false);
+
+/// Takes the module's argument `ON-DAMAGED stop` or `ON-DAMAGED empty`.
+pub(super) fn set_on_damaged(word: &[u8]) -> Result<(), String> {
+    let empties = word.eq_ignore_ascii_case(b"empty");
+    if !empties && !word.eq_ignore_ascii_case(b"stop") {
+        return Err(format!("ON-DAMAGED is '{}', but must be stop or empty", word.escape_ascii()));
+    }
+    EMPTIES_DAMAGED.store(empties, Ordering::Relaxed);
+    Ok(())
+}
+
+/// What takes the place of a damaged value, if the operator wants it, the server loads its own file or its primary's, and
+/// the end of the value is found.
+fn stand_in<T: ValueType>(input: &mut RdbReader, encoding: c_int) -> Option<T> {
+    let is_wanted = EMPTIES_DAMAGED.load(Ordering::Relaxed) && !input.is_request();
+    (is_wanted && encoding == T::ENCODING && input.skip().is_ok()).then(T::stand_in).flatten()
 }
 
 unsafe extern "C" fn save<T: ValueType>(file: *mut raw::RedisModuleIO, value: *mut c_void) {

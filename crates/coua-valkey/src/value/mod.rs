@@ -11,11 +11,12 @@ use std::mem::size_of;
 use coua::image;
 
 use crate::cuckoo::{
-    Compaction, CompactionPosition, Copies, NativeCuckoo, Outcome, Outcomes, release,
+    Compaction, CompactionPosition, Copies, CuckooRequest, Defaults, NativeCuckoo, Outcome,
+    Outcomes, release,
 };
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
-use crate::server::{AppendOnly, RdbReader, TypeSlot, ValueType, block_bytes};
+use crate::server::{AppendOnly, RdbReader, TypeSlot, ValueType, block_bytes, random_bytes};
 use crate::settings::{HIGHEST_RATE, key_memory_limit, limits};
 use chunks::{Incomplete, piece_of};
 
@@ -251,6 +252,12 @@ impl ValueType for Value {
                 incomplete.write(out)
             }
         }
+    }
+
+    fn stand_in() -> Option<Self> {
+        let request = CuckooRequest::default();
+        let spec = request.complete_with(random_bytes(), Defaults::BuiltIn).ok()?;
+        NativeCuckoo::of(spec).ok().map(Self::Native)
     }
 
     fn load(input: &mut RdbReader, encoding: c_int) -> Result<Self, RdbError> {

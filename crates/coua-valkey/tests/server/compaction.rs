@@ -14,6 +14,7 @@ on_both!(
     generations_are_compacted_in_steps,
     filters_of_redisbloom_are_compacted_in_steps,
     a_compaction_follows_its_key,
+    copies_and_moves_leave_their_client_in_its_database,
     no_step_is_taken_while_the_server_loads,
 );
 
@@ -147,6 +148,21 @@ fn a_compaction_follows_its_key(kind: Kind) {
         assert!(Instant::now() < until, "{} of {full}", size(&mut client));
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Valkey 8.1 does otherwise once any module listens to events of keys, which this one does while a compaction waits.
+fn copies_and_moves_leave_their_client_in_its_database(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good(&zoo::with_items("CF.MADD f", 0..10_000));
+    client.good("CF.DEL f 1");
+    client.good("CF.COMPACT f");
+    for command in ["SET key value", "COPY key copied DB 1", "COPY f copied-filter DB 1"] {
+        client.good(command);
+        assert_eq!(client.good("GET key").to_string(), r#""value""#, "{command}");
+    }
+    client.good("MOVE f 1");
+    assert_eq!(client.good("GET key").to_string(), r#""value""#);
 }
 
 /// How often CF.COMPACT was run.

@@ -16,6 +16,7 @@ on_both!(
     changed_lists_with_right_checksums,
     a_list_that_is_not_sorted,
     damaged_dump_files,
+    a_damaged_filter_in_a_dump_file,
     positions_out_of_range,
     a_million_items_at_once,
     large_items,
@@ -248,6 +249,40 @@ fn damaged_dump_files(kind: Kind) {
         }
     }
     assert!(refused >= SAMPLES, "{refused}");
+}
+
+/// Stops the start, or not, as the operator wants; the log names the key.
+fn a_damaged_filter_in_a_dump_file(kind: Kind) {
+    let server = Server::with(kind, &["--rdbcompression", "no"]);
+    let mut client = server.client();
+    client.good("SELECT 3");
+    for key in ["sound", "few", "many"] {
+        client.good(&zoo::with_items(&format!("CF.MADD {key}"), 0..100));
+    }
+    client.good(&zoo::with_items("CF.MADD many", 0..300_000));
+    client.good("PEXPIRE few 100000000");
+    client.good("SAVE");
+    let mut file = std::fs::read(server.path("dump.rdb")).unwrap();
+    for key in [b"\x03few", b"\x04many"] as [&[u8]; 2] {
+        let at = file.windows(key.len()).position(|bytes| bytes == key).unwrap();
+        let image = file[at..].windows(8).position(|bytes| bytes == b"CouaKey1").unwrap();
+        file[at + image + 100] ^= 1;
+    }
+    let options = ["--rdbchecksum", "no"];
+    let log = Server::refused_with_dump(kind, &options, &file);
+    assert!(log.contains("in database 3 cannot be loaded: "), "{log}");
+    let options = ["on-damaged", "EMPTY", "--rdbchecksum", "no"];
+    let server = Server::with_dump(kind, &options, &file);
+    let mut client = server.client();
+    client.good("SELECT 3");
+    for (key, items) in [("sound", 100), ("few", 0), ("many", 0)] {
+        assert_eq!(client.call(&["CF.INFO", key, "ITEMS"]).integer(), items, "{key}");
+        let line = format!("key {key} in database 3 cannot be loaded: ");
+        assert_eq!(server.log().contains(&line), items == 0, "{}", server.log());
+    }
+    assert!(client.good("PTTL few").integer() > 0);
+    zoo::insert(&mut client, "few", 0..10);
+    assert_eq!(zoo::present(&mut client, "few", 0..10), 10);
 }
 
 fn positions_out_of_range(kind: Kind) {

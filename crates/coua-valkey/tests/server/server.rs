@@ -93,10 +93,27 @@ impl Server {
         Self { kind, options: Vec::new(), directory, port, child }
     }
 
-    /// What a server logs that must not start with these options.
-    pub(crate) fn refused(kind: Kind, options: &[&str]) -> String {
+    /// A server that reads this dump file.
+    pub(crate) fn with_dump(kind: Kind, options: &[&str], dump: &[u8]) -> Self {
         let options = options.iter().map(ToString::to_string).collect::<Vec<_>>();
         let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("dump.rdb"), dump).unwrap();
+        let (child, port) = launch(kind, &options, directory.path());
+        Self { kind, options, directory, port, child }
+    }
+
+    /// What a server logs that must not start with these options.
+    pub(crate) fn refused(kind: Kind, options: &[&str]) -> String {
+        Self::refused_with_dump(kind, options, &[])
+    }
+
+    /// What a server logs that must not start with these options and this dump file, if it is not empty.
+    pub(crate) fn refused_with_dump(kind: Kind, options: &[&str], dump: &[u8]) -> String {
+        let options = options.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let directory = tempfile::tempdir().unwrap();
+        if !dump.is_empty() {
+            fs::write(directory.path().join("dump.rdb"), dump).unwrap();
+        }
         let (mut child, port) = spawn(kind, &options, directory.path());
         assert!(
             !answers(&mut child, port, directory.path(), |_| false),
