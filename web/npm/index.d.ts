@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" />
+
 /** Bytes in memory. */
 export type Bytes = ArrayBufferLike | ArrayBufferView;
 
@@ -7,7 +9,7 @@ export type Key = string | Bytes;
 /** An error of a filter. Wrong types of arguments are a `TypeError`. */
 export class CouaError extends Error {
   readonly code: "BAD_OPTIONS" | "FULL" | "NOT_A_FILTER" | "CANNOT_MERGE" | "FREED" | "FAILED";
-  /** The number of keys that `addMany` has processed. */
+  /** The number of keys that `addMany` or `insertMany` has processed. */
   readonly done?: number;
 }
 
@@ -72,21 +74,23 @@ export interface Description {
 export class CuckooFilter {
   constructor(options?: Options);
   constructor(capacity: number, rate?: number, options?: Omit<Options, "capacity" | "rate">);
-  /** Loads the bytes of `save`, from any language. Throws if a byte is wrong. */
-  static load(bytes: Bytes): CuckooFilter;
+  /** Loads the bytes of `save`, from any language, into a filter of this class. Throws if a byte is wrong. */
+  static load<F extends CuckooFilter>(this: new (...options: any[]) => F, bytes: Bytes): F;
   /**
    * Adds the key if it is absent, and returns whether it was. Throws if the filter is full; nothing has changed then.
    *
    * With a rate, nothing is stored for a key that looks like another one, and deleting that one loses both. If you
-   * delete keys, use `addCopy`.
+   * delete keys, use `insert`.
    *
    * `time` is for `clock: "given"`, in milliseconds if it is a number. The latest so far is the present.
    */
   add(key: Key, time?: Date | number): boolean;
   /** Adds a copy of the key. Throws if the filter is full; nothing has changed then. */
-  addCopy(key: Key, time?: Date | number): this;
+  insert(key: Key, time?: Date | number): this;
   /** `add` for many keys: whether each was absent. Throws at the first without room; those before it were added. */
   addMany(keys: Iterable<Key>, times?: Iterable<Date | number>): boolean[];
+  /** `insert` for many keys. Throws at the first without room; those before it were inserted. */
+  insertMany(keys: Iterable<Key>, times?: Iterable<Date | number>): this;
   /** Whether the key is present. */
   has(key: Key): boolean;
   /** `has` for many keys. */
@@ -97,6 +101,8 @@ export class CuckooFilter {
   deleteMany(keys: Iterable<Key>): boolean[];
   /** The number of copies of the key. */
   count(key: Key): number;
+  /** `count` for many keys. */
+  countMany(keys: Iterable<Key>): number[];
   /** Sets the present of a filter with `clock: "given"`. */
   advance(time: Date | number): void;
   /**
@@ -115,4 +121,6 @@ export class CuckooFilter {
   clear(): void;
   /** Frees the memory now, not when the object is garbage-collected. */
   free(): void;
+  /** `free`, at the end of a block with `using filter = new CuckooFilter()`. */
+  [Symbol.dispose](): void;
 }

@@ -48,8 +48,8 @@ function viewOf(value) {
   if (value instanceof Uint8Array) return value;
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
   // Works across realms, such as frames.
-  if (Object.prototype.toString.call(value) === "[object ArrayBuffer]") return new Uint8Array(value);
-  return undefined;
+  const isBuffer = /^\[object (Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(value));
+  return isBuffer ? new Uint8Array(value) : undefined;
 }
 
 const loneSurrogate = /\p{Surrogate}/u;
@@ -64,25 +64,34 @@ function bytesOf(key) {
   if (typeof key === "string") return encoder.encode(wellFormed(key));
   const bytes = viewOf(key);
   if (bytes) return bytes;
-  throw new TypeError(`a key must be a string or bytes (found ${kindOf(key)}); use String(key)`);
+  const isPlain = ["number", "bigint", "boolean"].includes(typeof key);
+  const advice = isPlain ? "use String(key)" : "use a string that tells it from others, such as its id";
+  throw new TypeError(`a key must be a string or bytes (found ${kindOf(key)}); ${advice}`);
 }
 
-function give(bytes) {
-  const address = wasm.input(bytes.length);
-  new Uint8Array(wasm.memory.buffer, address, bytes.length).set(bytes);
+// WebAssembly allocates less than 2 GiB at once.
+const MOST_BYTES = 2 ** 31 - 1;
+
+/** Makes the input `length` bytes long. Returns its bytes. */
+function input(length) {
+  // An address of 0: there is no memory.
+  const address = length > MOST_BYTES ? 0 : wasm.input(length) >>> 0;
+  if (address === 0) throw new CouaError("FAILED", `out of memory for ${length} bytes; pass fewer at once`);
+  return new Uint8Array(wasm.memory.buffer, address, length);
 }
+
+const give = (bytes) => input(bytes.length).set(bytes);
 
 /** Encodes strings in place, without a copy or garbage. */
 function giveKey(key) {
   if (typeof key !== "string") return give(bytesOf(key));
   const most = wellFormed(key).length * 3;
-  const address = wasm.input(most);
-  const { written } = encoder.encodeInto(key, new Uint8Array(wasm.memory.buffer, address, most));
+  const { written } = encoder.encodeInto(key, input(most));
   if (written !== most) wasm.input(written);
 }
 
 function output() {
-  return new Uint8Array(wasm.memory.buffer, wasm.output(), wasm.output_length());
+  return new Uint8Array(wasm.memory.buffer, wasm.output() >>> 0, wasm.output_length());
 }
 
 const outputText = () => decoder.decode(output());
@@ -103,14 +112,13 @@ function giveKeys(iterable) {
   }
   const keys = Array.from(iterable, (key) => (typeof key === "string" ? wellFormed(key) : bytesOf(key)));
   const most = keys.reduce((sum, key) => sum + 4 + (typeof key === "string" ? 3 : 1) * key.length, 0);
-  const address = wasm.input(most);
-  const input = new Uint8Array(wasm.memory.buffer, address, most);
-  const view = new DataView(wasm.memory.buffer, address, most);
+  const bytes = input(most);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, most);
   let at = 0;
   for (const key of keys) {
     let { length } = key;
-    if (typeof key === "string") length = encoder.encodeInto(key, input.subarray(at + 4)).written;
-    else input.set(key, at + 4);
+    if (typeof key === "string") length = encoder.encodeInto(key, bytes.subarray(at + 4)).written;
+    else bytes.set(key, at + 4);
     view.setUint32(at, length, true);
     at += 4 + length;
   }
@@ -227,7 +235,10 @@ export class CuckooFilter {
     const view = viewOf(bytes);
     if (!view) throw new TypeError(`load needs bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
     give(view);
-    return new CuckooFilter(new Held(calls, checked(calls.load(), "NOT_A_FILTER")));
+    const held = new Held(calls, checked(calls.load(), "NOT_A_FILTER"));
+    const filter = new this(held);
+    if (filter.#held === held) return filter;
+    throw new TypeError(`load: the constructor of ${this.name} must pass its arguments to super`);
   }
 
   save() {
@@ -241,7 +252,7 @@ export class CuckooFilter {
     return checked(calls.insert_unique(this.#held.number, when), "FULL") === 1;
   }
 
-  addCopy(key, time) {
+  insert(key, time) {
     const when = timeOf(this.#held, time);
     giveKey(key);
     checked(calls.insert(this.#held.number, when), "FULL");
@@ -249,20 +260,32 @@ export class CuckooFilter {
   }
 
   addMany(keys, times) {
-    if (times !== undefined) return this.#addEach([...keys], Array.from(times, (time) => timeOf(this.#held, time)));
-    const { number } = this.#held;
-    const all = giveKeys(keys);
-    const done = calls.insert_unique_each(number);
-    if (done === all) return outputAnswers();
-    throw stopped(outputText(), done);
+    if (times !== undefined) return this.#eachAt(keys, times, (key, time) => this.add(key, time));
+    return this.#each(keys, calls.insert_unique_each);
   }
 
-  #addEach(keys, times) {
-    giveKeys(keys);
-    if (times.length !== keys.length) throw new TypeError(`found ${times.length} times for ${keys.length} keys`);
-    return keys.map((key, at) => {
+  insertMany(keys, times) {
+    if (times !== undefined) this.#eachAt(keys, times, (key, time) => this.insert(key, time));
+    else this.#each(keys, calls.insert_each);
+    return this;
+  }
+
+  /** Inserts keys. The filter's number is used after the keys were given, because an iterator may free the filter. */
+  #each(keys, call) {
+    const all = giveKeys(keys);
+    const done = checked(call(this.#held.number));
+    if (done < all) throw stopped(outputText(), done);
+    return outputAnswers();
+  }
+
+  #eachAt(keys, times, call) {
+    const all = [...keys];
+    const given = Array.from(times, (time) => timeOf(this.#held, time));
+    giveKeys(all);
+    if (given.length !== all.length) throw new TypeError(`found ${given.length} times for ${all.length} keys`);
+    return all.map((key, at) => {
       try {
-        return this.add(key, times[at]);
+        return call(key, given[at]);
       } catch (error) {
         throw stopped(error.message, at);
       }
@@ -271,16 +294,13 @@ export class CuckooFilter {
 
   /** Calls a function of the library with a key. */
   #with(key, call) {
-    const { number } = this.#held;
     giveKey(key);
-    return call(number);
+    return call(this.#held.number);
   }
 
   #withEach(keys, call) {
-    const { number } = this.#held;
     giveKeys(keys);
-    call(number);
-    return outputAnswers();
+    checked(call(this.#held.number));
   }
 
   has(key) {
@@ -288,7 +308,8 @@ export class CuckooFilter {
   }
 
   hasMany(keys) {
-    return this.#withEach(keys, calls.contains_each);
+    this.#withEach(keys, calls.contains_each);
+    return outputAnswers();
   }
 
   delete(key) {
@@ -296,11 +317,17 @@ export class CuckooFilter {
   }
 
   deleteMany(keys) {
-    return this.#withEach(keys, calls.remove_each);
+    this.#withEach(keys, calls.remove_each);
+    return outputAnswers();
   }
 
   count(key) {
     return this.#with(key, calls.count);
+  }
+
+  countMany(keys) {
+    this.#withEach(keys, calls.count_each);
+    return Array.from(new BigUint64Array(output().slice().buffer), Number);
   }
 
   clear() {

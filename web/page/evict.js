@@ -46,7 +46,7 @@ function tablesOf(options, most) {
   const tables = [filter.table()];
   try {
     for (let n = 0; n < most; n += 1) {
-      filter.addCopy(keyOf(n));
+      filter.insert(keyOf(n));
       tables.push(filter.table());
     }
   } catch {
@@ -140,7 +140,7 @@ async function measureChains() {
   let before = filter.table();
   const slots = before.parameters.segmentSlots;
   for (let n = 0; n <= slots * 0.95; n += 1) {
-    filter.addCopy(`key-${n}`);
+    filter.insert(`key-${n}`);
     const after = filter.table();
     points.push([n / slots, movesBetween(before, after).moves.length]);
     before = after;
@@ -176,7 +176,7 @@ function compare(fight, slots) {
     const { hash } = coua.locate(key);
     if (textbook.insert(hash).done) stored.textbook.push(key);
     try {
-      coua.addCopy(key);
+      coua.insert(key);
       stored.coua.push(key);
     } catch {
       // Refused with an error.

@@ -23,7 +23,7 @@ async function measureGrowth(each) {
   const strangers = Array.from({ length: STRANGERS }, (_, n) => `stranger-${n}`);
   for (let step = 1; step <= GROW_STEPS; step += 1) {
     const keys = Array.from({ length: GROW_STEP }, (_, n) => `item-${(step - 1) * GROW_STEP + n}`);
-    for (const key of keys) coua.addCopy(key);
+    for (const key of keys) coua.insert(key);
     addToChain(chain, keys);
     await pause();
     checkAll(coua.hasMany(keys), () => true);
@@ -44,10 +44,10 @@ async function measureGrowth(each) {
 function addToChain(chain, keys) {
   for (const key of keys) {
     try {
-      chain.at(-1).addCopy(key);
+      chain.at(-1).insert(key);
     } catch {
       chain.push(new CuckooFilter({ capacity: GROW_FIRST, rate: GROW_RATE }));
-      chain.at(-1).addCopy(key);
+      chain.at(-1).insert(key);
     }
   }
 }

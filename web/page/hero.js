@@ -30,7 +30,7 @@ export function heroPicture() {
 
   function add() {
     const bird = BIRDS[hero.stored];
-    hero.filter.addCopy(bird);
+    hero.filter.insert(bird);
     check(hero.filter.has(bird), true);
     hero.stored += 1;
   }

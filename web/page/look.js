@@ -26,7 +26,7 @@ function ofExcerpt({ name, size, pieces, answers }) {
 function sample(isDamaged) {
   const filter = new CuckooFilter({ capacity: 100_000 });
   filter.addMany(Array.from({ length: 90_000 }, (_, n) => `item-${n}`));
-  for (let n = 0; n < 9; n += 1) filter.addCopy("cuckoo");
+  for (let n = 0; n < 9; n += 1) filter.insert("cuckoo");
   const bytes = filter.save();
   if (isDamaged) bytes[24] ^= 1;
   return new File([bytes], isDamaged ? "damaged.coua" : "sample.coua");

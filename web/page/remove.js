@@ -64,7 +64,7 @@ function ninthCopy(state, save) {
 
   function couaColumn() {
     const filter = new CuckooFilter(SMALL);
-    for (let n = 0; n < state.copies; n += 1) filter.addCopy(key);
+    for (let n = 0; n < state.copies; n += 1) filter.insert(key);
     check(filter.has(key), state.copies > 0);
     const { primary, alternate } = filter.locate(key);
     const { segments, overflow } = filter.table();

@@ -27,7 +27,7 @@ export function two(root, save) {
   /** The filter with the key inserted. */
   function inserted() {
     const copy = CuckooFilter.load(filter.save());
-    copy.addCopy(state.key);
+    copy.insert(state.key);
     check(copy.has(state.key), true);
     others.forEach((bird) => check(copy.has(bird), true));
     return copy.table();

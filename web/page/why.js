@@ -33,7 +33,7 @@ export function why(root, save) {
     for (const each of split(state.words)) {
       bloom.add(each);
       // Includes a word that looks like another one.
-      cuckoo.addCopy(each);
+      cuckoo.insert(each);
       set.add(each);
     }
     return { bloom, cuckoo, set };
@@ -91,7 +91,7 @@ export function why(root, save) {
     const { cuckoo, set } = made();
     if (set.has(added)) return t("whyWasThere");
     try {
-      cuckoo.addCopy(added);
+      cuckoo.insert(added);
     } catch {
       return t("whyFull", { words: CUCKOO.capacity });
     }

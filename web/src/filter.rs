@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use coua::inspect::{Contents, TableView};
 use coua::window::{Clock, Generations, When};
-use coua::{Insertion, KeyHash, Load, LoadError};
+use coua::{Full, Insertion, KeyHash, Load, LoadError};
 
 use crate::options::Options;
 use crate::state::{Keys, number_of, with};
@@ -26,7 +26,9 @@ pub(crate) extern "C" fn filter_new() -> i32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_load() -> i32 {
     with(|state| {
-        let loaded: Result<Generations, _> = Load::new().bytes(&state.input);
+        // The memory of the input is free again after this call.
+        let bytes = std::mem::take(&mut state.input);
+        let loaded: Result<Generations, _> = Load::new().bytes(&bytes);
         let number = loaded.map(|filter| state.filters.add(filter));
         state.settle(number)
     })
@@ -36,7 +38,11 @@ pub(crate) extern "C" fn filter_load() -> i32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_save(number: i32) -> i32 {
     with(|state| {
-        state.output.clear();
+        let length = state.filters.get(number).snapshot_len();
+        let reserved = state.empty_output(usize::try_from(length).unwrap_or(usize::MAX));
+        if let Err(refused) = reserved {
+            return state.fail(refused);
+        }
         let written = state.filters.get(number).write_to(&mut state.output);
         state.settle(written.map(|()| 0))
     })
@@ -79,30 +85,48 @@ pub(crate) extern "C" fn filter_insert_unique(number: i32, time: f64) -> i32 {
     })
 }
 
+/// A call with a key whose answer is a number.
+type Call = fn(&mut Generations, KeyHash) -> u64;
+
+// Not inlined: single calls and batches share the code.
+#[inline(never)]
+fn contains(filter: &mut Generations, hash: KeyHash) -> u64 {
+    filter.contains(hash).into()
+}
+
+#[inline(never)]
+fn remove(filter: &mut Generations, hash: KeyHash) -> u64 {
+    filter.remove(hash).into()
+}
+
+#[inline(never)]
+fn count(filter: &mut Generations, hash: KeyHash) -> u64 {
+    filter.count(hash)
+}
+
 /// Whether the key in the input is there.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_contains(number: i32) -> i32 {
-    with(|state| {
-        let filter = state.filters.get(number);
-        i32::from(filter.contains(hash(filter, &state.input)))
-    })
+pub(crate) extern "C" fn filter_contains(number: i32) -> f64 {
+    one(number, contains)
 }
 
 /// Takes a copy of the key in the input away; 1 if there was one.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_remove(number: i32) -> i32 {
-    with(|state| {
-        let filter = state.filters.get(number);
-        i32::from(filter.remove(hash(filter, &state.input)))
-    })
+pub(crate) extern "C" fn filter_remove(number: i32) -> f64 {
+    one(number, remove)
 }
 
 /// How many copies of the key in the input are there.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_count(number: i32) -> f64 {
+    one(number, count)
+}
+
+fn one(number: i32, call: Call) -> f64 {
     with(|state| {
         let filter = state.filters.get(number);
-        filter.count(hash(filter, &state.input)) as f64
+        let hash = hash(filter, &state.input);
+        call(filter, hash) as f64
     })
 }
 
@@ -110,13 +134,25 @@ pub(crate) extern "C" fn filter_count(number: i32) -> f64 {
 /// each key: 1 if it was absent. Returns how many were done; if fewer than there are, the output is a message.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_insert_unique_each(number: i32) -> i32 {
+    insert_each(number, |filter, hash| filter.insert_unique(hash).map(Insertion::is_new))
+}
+
+/// Adds a copy of each key in the input. Otherwise as [`filter_insert_unique_each`].
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn filter_insert_each(number: i32) -> i32 {
+    insert_each(number, |filter, hash| filter.insert(hash).map(|()| true))
+}
+
+fn insert_each(number: i32, insert: fn(&mut Generations, KeyHash) -> Result<bool, Full>) -> i32 {
     with(|state| {
+        if let Err(refused) = state.empty_output(Keys(&state.input).count()) {
+            return state.fail(refused);
+        }
         let filter = state.filters.get(number);
-        state.output.clear();
         // The library's batches hide the time that memory takes, which is small here, and triple the code.
         for key in Keys(&state.input) {
-            match filter.insert_unique(hash(filter, key)) {
-                Ok(done) => state.output.push(u8::from(done == Insertion::Inserted)),
+            match insert(filter, hash(filter, key)) {
+                Ok(is_new) => state.output.push(u8::from(is_new)),
                 Err(full) => {
                     let done = number_of(state.output.len());
                     state.fail(full);
@@ -130,23 +166,35 @@ pub(crate) extern "C" fn filter_insert_unique_each(number: i32) -> i32 {
 
 /// The output has a byte for each key in the input: 1 if it is there.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_contains_each(number: i32) {
-    each(number, |filter, hash| filter.contains(hash));
+pub(crate) extern "C" fn filter_contains_each(number: i32) -> i32 {
+    each(number, 1, contains)
 }
 
 /// Takes a copy of each key in the input away. The output has a byte for each: 1 if there was one.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_remove_each(number: i32) {
-    each(number, Generations::remove);
+pub(crate) extern "C" fn filter_remove_each(number: i32) -> i32 {
+    each(number, 1, remove)
 }
 
-fn each(number: i32, call: impl Fn(&mut Generations, KeyHash) -> bool) {
+/// The output has the number of copies of each key in the input, in eight bytes.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn filter_count_each(number: i32) -> i32 {
+    each(number, 8, count)
+}
+
+/// Writes the answer of a call for each key, in `width` bytes.
+fn each(number: i32, width: usize, call: Call) -> i32 {
     with(|state| {
+        if let Err(refused) = state.empty_output(width * Keys(&state.input).count()) {
+            return state.fail(refused);
+        }
         let filter = state.filters.get(number);
-        let answers = Keys(&state.input).map(|key| u8::from(call(filter, hash(filter, key))));
-        state.output.clear();
-        state.output.extend(answers);
-    });
+        for key in Keys(&state.input) {
+            let answer = call(filter, hash(filter, key)).to_le_bytes();
+            state.output.extend_from_slice(&answer[..width]);
+        }
+        0
+    })
 }
 
 /// Forgets all items. A window keeps its clock.

@@ -16,12 +16,16 @@ mod sparse;
 mod state;
 mod view;
 
-use state::with;
+use state::{reserve, with};
 
-/// Makes the input `length` bytes long. Returns its address, which holds until the next call.
+/// Makes the input `length` bytes long. Returns its address, which holds until the next call, or null if there is not
+/// enough memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     with(|state| {
+        if reserve(&mut state.input, length).is_err() {
+            return std::ptr::null_mut();
+        }
         state.input.resize(length, 0);
         state.input.as_mut_ptr()
     })

@@ -11,6 +11,9 @@ use crate::opened::OpenFile;
 /// The result of a failed call; the output is the message.
 pub(crate) const FAILED: i32 = -1;
 
+/// Bytes of a buffer that stay allocated.
+const LARGE: usize = 1 << 24;
+
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) input: Vec<u8>,
@@ -28,7 +31,25 @@ pub(crate) fn with<R>(call: impl FnOnce(&mut State) -> R) -> R {
     STATE.with_borrow_mut(call)
 }
 
+/// Makes room for `length` bytes in all; for twice as many if the buffer grows and there is enough memory.
+pub(crate) fn reserve(buffer: &mut Vec<u8>, length: usize) -> Result<(), String> {
+    let more = length.saturating_sub(buffer.len());
+    let reserved = buffer.try_reserve(more).or_else(|_| buffer.try_reserve_exact(more));
+    reserved.map_err(|_| {
+        format!("out of memory for {length} bytes; free a filter, or use a smaller one")
+    })
+}
+
 impl State {
+    /// Empties the output, and makes room for `length` bytes. A large output is not kept for a small one.
+    pub(crate) fn empty_output(&mut self, length: usize) -> Result<(), String> {
+        self.output.clear();
+        if self.output.capacity() > LARGE && length <= LARGE {
+            self.output = Vec::new();
+        }
+        reserve(&mut self.output, length)
+    }
+
     /// Makes a message the output.
     pub(crate) fn fail(&mut self, message: impl Display) -> i32 {
         self.output.clear();

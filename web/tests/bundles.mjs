@@ -89,6 +89,10 @@ const USE = `
   filter.add(7);
   const minute = new CuckooFilter(10, 0.1, { window: 60_000, clock: "given" });
   minute.addMany(["a"], [new Date()]);
+  class Urls extends CuckooFilter {}
+  const urls: Urls = Urls.load(filter.save());
+  const counts: number[] = urls.insert("a").insertMany(["a"]).countMany(["a"]);
+  { using scoped = new CuckooFilter(); scoped.add(String(counts)); }
   export const forgotten: number | undefined = minute.describe().window?.forgotten;`.replace("new CouaError()", "({} as CouaError)");
 write("bundled/types/esm.mts", `import { CouaError, CuckooFilter } from "coua";\nimport { init } from "coua/manual";\nvoid init;${USE}`);
 write("bundled/types/common.cts", `import { CouaError, CuckooFilter } from "coua";${USE}`);

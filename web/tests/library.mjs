@@ -30,7 +30,7 @@ function model(options, operations) {
       assert.equal(filter.add(key), count === 0);
       counts.set(key, Math.max(1, count));
     } else if (what < 4) {
-      filter.addCopy(key);
+      filter.insert(key);
       counts.set(key, count + 1);
     } else if (what < 6) {
       assert.equal(filter.delete(key), count > 0);
@@ -57,7 +57,7 @@ function snapshot(options) {
   const filter = new CuckooFilter(options);
   for (let n = 0; n < 15_000; n += 1) filter.add(`key-${n}`);
   for (let n = 0; n < 15_000; n += 3) filter.delete(`key-${n}`);
-  for (let n = 0; n < 20; n += 1) filter.addCopy("copies");
+  for (let n = 0; n < 20; n += 1) filter.insert("copies");
   return filter.save();
 }
 
@@ -74,7 +74,7 @@ console.log("snapshots equal the native ones");
 /** More memory than one mapping of the native library, grown from little, and none lost. */
 const large = new CuckooFilter();
 const some = 3_000_000;
-for (let n = 0; n < some; n += 1) large.addCopy(`item-${n}`);
+for (let n = 0; n < some; n += 1) large.insert(`item-${n}`);
 for (let n = 0; n < some; n += 1) assert.ok(large.has(`item-${n}`));
 assert.ok(large.describe().segments > 100);
 console.log("3,000,000 items: none lost");
@@ -149,14 +149,14 @@ const growing = new CuckooFilter();
 let items = 0;
 const first = performance.now();
 try {
-  for (; items < 50_000_000; items += 1) growing.addCopy(`item-${items}`);
+  for (; items < 50_000_000; items += 1) growing.insert(`item-${items}`);
 } catch (error) {
   assert.match(error.message, /memory/);
 }
 const begin = performance.now();
 for (let n = 0; n < 20_000; n += 1) {
   try {
-    growing.addCopy(`more-${n}`);
+    growing.insert(`more-${n}`);
     items += 1;
   } catch (error) {
     assert.match(error.message, /memory/);

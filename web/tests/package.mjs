@@ -40,6 +40,9 @@ for (const same of [new Uint8Array(buffer), new DataView(buffer), new Uint16Arra
 }
 assert.ok(filter.has(new Uint8Array([0, 1, 2, 3, 4, 5, 6]).subarray(1)));
 assert.ok(CuckooFilter.load(filter.save().slice().buffer).has(buffer));
+const shared = new SharedArrayBuffer(6);
+new Uint8Array(shared).set([1, 2, 3, 4, 5, 6]);
+assert.ok(filter.has(shared) && filter.has(new Uint8Array(shared)));
 
 // Many, all, and the union.
 assert.deepEqual(filter.addMany(new Set(["a", "b", "c"])), [true, true, true]);
@@ -52,6 +55,40 @@ assert.equal(JSON.parse(JSON.stringify({ filter })).filter.length, 4);
 assert.match(inspect(filter), /^CuckooFilter \{.*length: 4/s);
 filter.clear();
 assert.deepEqual([filter.size, filter.has("b")], [0, false]);
+
+// Copies: every insert counts, and each copy is deleted for itself.
+const copies = new CuckooFilter(1000, 0.001);
+assert.equal(copies.insert("a").insertMany(["a", "b", new Uint8Array([1])]), copies);
+assert.deepEqual(copies.countMany(["a", "b", "c", new Uint8Array([1])]), [2, 1, 0, 1]);
+assert.deepEqual(copies.deleteMany(["a", "a", "a"]), [true, true, false]);
+assert.throws(() => new CuckooFilter(2, 0.01, { whenFull: "refuse" }).insertMany(["a", "a", "b"]), (error) => error.done === 2);
+
+// A filter that is freed while its own batch reads the keys: the batch fails, and other filters go on.
+for (const many of ["addMany", "insertMany", "hasMany", "deleteMany", "countMany"]) {
+  const freed = new CuckooFilter();
+  const keys = function* () {
+    yield "a";
+    freed.free();
+    yield "b";
+  };
+  assert.throws(() => freed[many](keys()), { code: "FREED" }, many);
+  assert.ok(copies.has("b"), many);
+}
+
+// A subclass is loaded as one.
+class Urls extends CuckooFilter {
+  add(key) {
+    return super.add(new URL(key).href);
+  }
+}
+const urls = Urls.load(new Urls().save());
+assert.ok(urls instanceof Urls && urls.add("http://a") && urls.has("http://a/"));
+class Small extends CuckooFilter {
+  constructor() {
+    super(10, 0.01);
+  }
+}
+assert.throws(() => Small.load(urls.save()), { name: "TypeError", message: /constructor of Small must pass/ });
 
 // What is wrong is said, by errors that can be told apart.
 const code = (code, message) => (error) => {
@@ -80,6 +117,8 @@ for (const key of [7, 7n, null, undefined, {}, [1]]) {
   assert.throws(() => filter.has(key), type(/^a key must be a string or bytes \(found /));
   assert.throws(() => filter.addMany(["good", key]), type(/^a key must be a string or bytes/));
 }
+assert.throws(() => filter.add(7), type(/use String\(key\)$/));
+assert.throws(() => filter.add({ id: 7 }), type(/found Object\); use a string that tells it from others, such as its id$/));
 for (const key of ["\ud800", "a\udc00b", "\udc00\ud800"]) {
   assert.throws(() => filter.add(key), type(/half a surrogate pair/));
   assert.throws(() => filter.hasMany([key]), type(/half a surrogate pair/));
@@ -116,7 +155,7 @@ assert.deepEqual(last.describe().window, { length: 80, clock: "count", generatio
 const minute = new CuckooFilter({ window: 60_000, generations: 6, clock: "given" });
 assert.deepEqual(minute.addMany(["a", "a", "b"], [5_000, new Date(30_000), 50_000]), [true, false, true]);
 assert.equal(minute.add("a", 90_000), true);
-assert.equal(minute.addCopy("b", 95_000).count("b"), 2);
+assert.equal(minute.insert("b", 95_000).count("b"), 2);
 assert.ok(minute.delete("b"));
 const again = CuckooFilter.load(minute.save());
 assert.equal(again.size, 2);
@@ -145,4 +184,16 @@ for (const options of [{ window: 1000, windowItems: 9 }, { windowItems: 9, clock
 }
 assert.throws(() => new CuckooFilter({ window: 1000, clock: "mine" }), type(/^clock must be one of arrival, given \(found mine\)/));
 assert.throws(() => new CuckooFilter().merge(last), code("CANNOT_MERGE", /window/));
+
+// More than WebAssembly can address is an error of that call. Above 2 GiB in all, filters can still be saved.
+const tooMany = (call) => assert.throws(call, code("FAILED", /^out of memory for 31457280\d\d bytes/));
+const huge = new Uint8Array(3000 * 2 ** 20);
+tooMany(() => CuckooFilter.load(huge));
+tooMany(() => copies.add(huge));
+tooMany(() => copies.hasMany([huge]));
+const large = Array.from({ length: 3 }, () => new CuckooFilter({ capacity: 2e8 }));
+assert.ok(large.reduce((sum, filter) => sum + filter.describe().memoryBytes, 0) > 3 * 2 ** 30);
+assert.throws(() => large[0].save(), code("FAILED", /^out of memory for \d+ bytes; free a filter/));
+assert.ok(CuckooFilter.load(copies.save()).has("b") && copies.add("k".repeat(1e6)));
+for (const filter of large) filter.free();
 console.log(`the package works in ${process.versions.deno ? "Deno" : process.versions.bun ? "Bun" : "node"}`);
