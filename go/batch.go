@@ -150,15 +150,15 @@ func sized[T any](into []T, length int) []T {
 	return into[:length]
 }
 
-// InsertMany is Insert for many keys: true for each new key. It stores the answers in isNew if that is large enough;
-// isNew may be nil. If keys are refused, the error is a FullError with their places.
-func (f *Filter) InsertMany(keys Keys, isNew []bool) ([]bool, error) {
-	return f.answers(verbInsertUnique, keys, isNew)
+// InsertMany is Insert for many keys. If keys are refused, the error is a FullError with their places.
+func (f *Filter) InsertMany(keys Keys) error {
+	return f.batch(verbInsert, keys, nil, nil)
 }
 
-// AddMany is Add for many keys.
-func (f *Filter) AddMany(keys Keys) error {
-	return f.batch(verbInsert, keys, nil, nil)
+// InsertUniqueMany is InsertUnique for many keys: true for each new key. It stores the answers in isNew if that is
+// large enough; isNew may be nil. If keys are refused, the error is a FullError with their places.
+func (f *Filter) InsertUniqueMany(keys Keys, isNew []bool) ([]bool, error) {
+	return f.answers(verbInsertUnique, keys, isNew)
 }
 
 // ContainsMany is Contains for many keys. It stores the answers in found if that is large enough; found may be nil.

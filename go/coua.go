@@ -1,12 +1,15 @@
 // Package coua has filters that answer "have I seen this before?" for billions of keys in a few bytes each, and support
-// removal. A key that was inserted and not removed is always found.
+// removal. A key that was inserted and not removed is always found (with a rate: if Insert inserted all removed keys).
 //
 //	seen, err := coua.New() // grows
-//	isNew, err := seen.Insert([]byte("kestrel"))
-//	found, err := seen.Contains([]byte("kestrel"))
+//	isNew, err := seen.InsertUniqueString("kestrel") // a set
+//	found, err := seen.ContainsString("kestrel")
 //
-// A filter with a [Capacity] and a [Rate] has a fixed size. Batches, such as [Filter.InsertMany], are several times
-// faster than single calls.
+// A filter with a [Capacity] and a [Rate] has a fixed size. Batches, such as [Filter.InsertUniqueMany], are several
+// times faster than single calls.
+//
+// [Filter.Insert] adds a copy of a key; [Filter.InsertUnique] adds a key if it is absent. To remove keys from a filter
+// with a rate, fill it with Insert.
 //
 // All methods except Close are safe for concurrent use. A nil filter, option or reader panics. Keys have the same
 // hashes, and filters the same bytes, as in Rust, C, Python and the program coua: each reads the files of the others.
@@ -23,8 +26,9 @@ import (
 
 // A Filter is a set or multiset of keys. New, Load, Open and UnmarshalBinary create one.
 type Filter struct {
-	engine  atomic.Pointer[engine]
-	cleanup runtime.Cleanup
+	engine   atomic.Pointer[engine]
+	cleanup  runtime.Cleanup
+	isClosed atomic.Bool
 }
 
 // New creates a filter in memory. Without options it grows, and stores 64 bits of every key's hash: among a billion
@@ -47,6 +51,7 @@ func (f *Filter) replace(e *engine) {
 	if f.engine.Swap(e) != nil {
 		f.cleanup.Stop()
 	}
+	f.isClosed.Store(false)
 	f.cleanup = runtime.AddCleanup(f, (*engine).free, e)
 }
 
@@ -55,20 +60,32 @@ func (f *Filter) use() (*engine, error) {
 	if e := f.engine.Load(); e != nil {
 		return e, nil
 	}
-	return nil, ErrClosed
+	if f.isClosed.Load() {
+		return nil, ErrClosed
+	}
+	return nil, &Error{Message: "the filter was not created; use New, Load, Open or UnmarshalBinary", kind: ErrInvalid}
 }
 
 // Close commits a filter that Open opened, and frees the memory. If the commit fails, the filter stays open, and can be
-// committed or closed again. No other call may run at the same time; later ones return ErrClosed. A filter that is
+// committed, closed or abandoned. No other call may run at the same time; later ones return ErrClosed. A filter that is
 // garbage-collected without Close is freed without a commit.
-func (f *Filter) Close() error {
-	e := f.engine.Load()
-	if e == nil {
-		return ErrClosed
-	}
-	if err := e.close(); err != nil {
+//
+// A deferred Close commits after an error, too: to give up the changes, call Abandon first.
+func (f *Filter) Close() error { return f.end((*engine).close) }
+
+// Abandon frees the memory. The file of a filter that Open opened stays as it was at the last commit. No other call may
+// run at the same time; later ones return ErrClosed.
+func (f *Filter) Abandon() error { return f.end(func(*engine) error { return nil }) }
+
+func (f *Filter) end(finish func(*engine) error) error {
+	e, err := f.use()
+	if err != nil {
 		return err
 	}
+	if err := finish(e); err != nil {
+		return err
+	}
+	f.isClosed.Store(true)
 	f.engine.Store(nil)
 	f.cleanup.Stop()
 	e.free()
@@ -150,7 +167,7 @@ func WindowItems(keys uint64) Option {
 // Generations is the number of parts of a window, of which the oldest is forgotten as a whole. The default is 8.
 func Generations(parts uint32) Option { return func(c *config) { c.generations = parts } }
 
-// LastSeen counts a key's age in a window from when Insert last saw it: a repeat extends its time.
+// LastSeen counts a key's age in a window from when InsertUnique last saw it: a repeat extends its time.
 func LastSeen() Option { return func(c *config) { c.windowBy = 1 } }
 
 // Shared makes a filter whose parts have a lock each, for goroutines that change it concurrently.

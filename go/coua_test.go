@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,22 +73,28 @@ func TestSingleCalls(t *testing.T) {
 		keys := [][]byte{[]byte("kestrel"), nil, {0}, []byte("a\x00b"), bytes.Repeat([]byte("long"), 1000)}
 		for _, key := range keys {
 			equal(t, must(f.Contains(key)), false)
-			equal(t, must(f.Insert(key)), true)
-			equal(t, must(f.Insert(key)), false)
+			equal(t, must(f.InsertUnique(key)), true)
+			equal(t, must(f.InsertUnique(key)), false)
 			equal(t, must(f.Contains(key)), true)
 		}
 		equal(t, must(f.Len()), uint64(len(keys)))
-		equal(t, must(f.InsertString("kestrel")), false)
+		equal(t, must(f.InsertUniqueString("kestrel")), false)
 		equal(t, must(f.ContainsString("osprey")), false)
-		ok(t, f.Add([]byte("kestrel")))
+		ok(t, f.Insert([]byte("kestrel")))
 		equal(t, must(f.Count([]byte("kestrel"))), 2)
 		equal(t, must(f.RemoveString("kestrel")), true)
 		equal(t, must(f.Remove([]byte("kestrel"))), true)
 		equal(t, must(f.Remove([]byte("kestrel"))), false)
-		equal(t, must(f.InsertUint64(7)), true)
+		equal(t, must(f.InsertUniqueUint64(7)), true)
 		equal(t, must(f.ContainsUint64(7)), true)
 		equal(t, must(f.Contains(binary.LittleEndian.AppendUint64(nil, 7))), true)
+		ok(t, f.InsertUint64(7))
+		equal(t, must(f.CountUint64(7)), 2)
 		equal(t, must(f.RemoveUint64(7)), true)
+		equal(t, must(f.RemoveUint64(7)), true)
+		ok(t, f.InsertString("osprey"))
+		ok(t, f.InsertString("osprey"))
+		equal(t, must(f.CountString("osprey")), 2)
 		ok(t, f.Clear())
 		equal(t, must(f.Len()), 0)
 	})
@@ -121,16 +128,16 @@ func TestBatches(t *testing.T) {
 	onAll(t, func(t *testing.T, f *Filter) {
 		mask := make([]bool, many)
 		for _, keys := range []Keys{texts, bytes, integers, Hashes(integers)} {
-			inserted := must(f.InsertMany(keys, mask))
+			inserted := must(f.InsertUniqueMany(keys, mask))
 			if wrong := many - trues(inserted); wrong > 5 { // at a rate, a key may be taken for another one
 				t.Fatalf("%d keys were not new", wrong)
 			}
 			equal(t, &inserted[0], &mask[0])
-			equal(t, trues(must(f.InsertMany(keys, mask))), 0)
+			equal(t, trues(must(f.InsertUniqueMany(keys, mask))), 0)
 			equal(t, trues(must(f.ContainsMany(keys, nil))), many)
 			ok(t, f.Clear())
-			ok(t, f.AddMany(keys))
-			ok(t, f.AddMany(keys))
+			ok(t, f.InsertMany(keys))
+			ok(t, f.InsertMany(keys))
 			for _, copies := range must(f.CountMany(keys, nil)) {
 				if copies < 2 {
 					t.Fatal("a copy is lost")
@@ -142,9 +149,9 @@ func TestBatches(t *testing.T) {
 			equal(t, must(f.Len()), 0)
 			ok(t, compacted(f))
 		}
-		must(f.InsertMany(texts, nil))
+		must(f.InsertUniqueMany(texts, nil))
 		equal(t, trues(must(f.ContainsMany(bytes, nil))), many)
-		equal(t, len(must(f.InsertMany(Strings{}, nil))), 0)
+		equal(t, len(must(f.InsertUniqueMany(Strings{}, nil))), 0)
 		equal(t, len(must(f.CountMany(Strings{}, nil))), 0)
 	})
 }
@@ -163,7 +170,7 @@ func TestFull(t *testing.T) {
 	for i := range keys {
 		keys[i] = uint64(i)
 	}
-	isNew, err := f.InsertMany(keys, nil)
+	isNew, err := f.InsertUniqueMany(keys, nil)
 	is(t, err, ErrFull)
 	var full *FullError
 	equal(t, errors.As(err, &full), true)
@@ -180,8 +187,8 @@ func TestFull(t *testing.T) {
 		}
 	}
 	equal(t, trues(isNew), 1000)
-	is(t, f.AddMany(Integers{1 << 60, 1 << 61}), ErrFull)
-	is(t, f.Add([]byte("one more")), ErrFull)
+	is(t, f.InsertMany(Integers{1 << 60, 1 << 61}), ErrFull)
+	is(t, f.Insert([]byte("one more")), ErrFull)
 	equal(t, must(f.Cap()), 1000)
 	if rate := must(f.Rate()); rate <= 0 || rate > 0.001 {
 		t.Fatalf("the rate is %v", rate)
@@ -192,7 +199,7 @@ func TestWindows(t *testing.T) {
 	f := created(t, GivenWindow(time.Minute), Generations(6))
 	start := time.UnixMilli(1_800_000_000_000)
 	ok(t, f.Advance(start))
-	must(f.InsertString("old"))
+	must(f.InsertUniqueString("old"))
 	ok(t, f.Advance(start.Add(30*time.Second)))
 	equal(t, must(f.ContainsString("old")), true)
 	ok(t, f.Advance(start.Add(2*time.Minute)))
@@ -200,22 +207,22 @@ func TestWindows(t *testing.T) {
 	for _, options := range [][]Option{{}, {LastSeen()}} {
 		f := created(t, append(options, GivenWindow(time.Minute), Generations(6))...)
 		ok(t, f.Advance(start))
-		equal(t, must(f.InsertString("again")), true)
+		equal(t, must(f.InsertUniqueString("again")), true)
 		ok(t, f.Advance(start.Add(50*time.Second)))
-		equal(t, must(f.InsertString("again")), false)
+		equal(t, must(f.InsertUniqueString("again")), false)
 		ok(t, f.Advance(start.Add(100*time.Second)))
 		equal(t, must(f.ContainsString("again")), len(options) == 1)
 	}
 	last := created(t, WindowItems(1000))
 	for i := range uint64(5000) {
-		equal(t, must(last.InsertUint64(i)), true)
+		equal(t, must(last.InsertUniqueUint64(i)), true)
 	}
 	if length := must(last.Len()); length < 1000 || length > 1300 {
 		t.Fatalf("a window of 1000 keys has %d", length)
 	}
 	is(t, last.Advance(start), ErrUnsupported)
 	timed := created(t, Window(time.Hour))
-	must(timed.InsertString("now"))
+	must(timed.InsertUniqueString("now"))
 	equal(t, must(timed.ContainsString("now")), true)
 	equal(t, strings.Contains(must(timed.Describe()), `"kind":"window"`), true)
 }
@@ -223,19 +230,19 @@ func TestWindows(t *testing.T) {
 func TestUnions(t *testing.T) {
 	for _, options := range [][]Option{nil, {Key([16]byte{9})}} {
 		one, two := created(t, options...), created(t, options...)
-		must(one.InsertMany(Strings{"a", "b"}, nil))
-		must(two.InsertMany(Strings{"b", "c"}, nil))
+		must(one.InsertUniqueMany(Strings{"a", "b"}, nil))
+		must(two.InsertUniqueMany(Strings{"b", "c"}, nil))
 		copied := must(one.Clone())
-		ok(t, one.Merge(two))
+		ok(t, one.MergeUnique(two))
 		equal(t, must(one.Len()), 3)
-		ok(t, copied.MergeCopies(two))
+		ok(t, copied.Merge(two))
 		equal(t, must(copied.Len()), 4)
 		equal(t, must(copied.Count([]byte("b"))), 2)
-		is(t, one.Merge(one), ErrInvalid)
+		is(t, one.MergeUnique(one), ErrInvalid)
 	}
-	is(t, created(t).Merge(created(t, Seed(1))), ErrMismatch)
+	is(t, created(t).MergeUnique(created(t, Seed(1))), ErrMismatch)
 	shared := created(t, Shared())
-	must(shared.InsertString("a"))
+	must(shared.InsertUniqueString("a"))
 	equal(t, must(must(shared.Clone()).ContainsString("a")), true)
 }
 
@@ -244,7 +251,7 @@ func TestBytesAndFiles(t *testing.T) {
 	key := [16]byte{5, 6, 7}
 	for _, options := range [][]Option{nil, {Key(key)}, {Shared()}, {WindowItems(2 * many)}} {
 		f := created(t, options...)
-		must(f.InsertMany(texts, nil))
+		must(f.InsertUniqueMany(texts, nil))
 		data := must(f.MarshalBinary())
 		copied := must(FromBytes(data, Key(key)))
 		equal(t, trues(must(copied.ContainsMany(texts, nil))), many)
@@ -255,7 +262,7 @@ func TestBytesAndFiles(t *testing.T) {
 		equal(t, trues(must(loaded.ContainsMany(texts, nil))), many)
 	}
 	f := created(t)
-	must(f.InsertMany(texts, nil))
+	must(f.InsertUniqueMany(texts, nil))
 	var stream bytes.Buffer
 	written := must(f.WriteTo(&stream))
 	equal(t, written, int64(stream.Len()))
@@ -273,7 +280,7 @@ func TestBytesAreAPromise(t *testing.T) {
 	for i := range keys {
 		keys[i] = uint64(i)
 	}
-	ok(t, f.AddMany(keys))
+	ok(t, f.InsertMany(keys))
 	if bits := float64(must(f.Memory())*8) / many; bits > 14.5 {
 		t.Fatalf("%.1f bits a key", bits)
 	}
@@ -298,22 +305,78 @@ func TestErrors(t *testing.T) {
 	is(t, err, ErrUnsupported)
 	equal(t, strings.Contains(err.Error(), "Open creates one"), true)
 	var zero Filter
-	_, err = zero.InsertString("a")
-	is(t, err, ErrClosed)
+	_, err = zero.InsertUniqueString("a")
+	is(t, err, ErrInvalid)
+	equal(t, err.Error(), "coua: the filter was not created; use New, Load, Open or UnmarshalBinary")
 	f := created(t)
 	ok(t, f.Close())
 	is(t, f.Close(), ErrClosed)
 	_, err = f.ContainsMany(Strings{"a"}, nil)
 	is(t, err, ErrClosed)
-	is(t, created(t).Merge(f), ErrClosed)
+	is(t, created(t).MergeUnique(f), ErrClosed)
 	keyed := must(created(t, Key([16]byte{1})).MarshalBinary())
 	_, err = FromBytes(keyed)
 	is(t, err, ErrNotAFilter)
 }
 
+// Of keys that look alike InsertUnique stores one, so that removing one would remove all.
+func TestRemovedKeysTakeNoOthersAlong(t *testing.T) {
+	f := created(t, Capacity(200_000), Rate(0.001))
+	keys := make(Integers, 150_000)
+	for i := range keys {
+		keys[i] = uint64(i)
+	}
+	ok(t, f.InsertMany(keys))
+	equal(t, trues(must(f.RemoveMany(keys[:75_000], nil))), 75_000)
+	equal(t, trues(must(f.ContainsMany(keys[75_000:], nil))), 75_000)
+}
+
+func TestMessagesNameTheOptionsOfThisPackage(t *testing.T) {
+	for name, options := range map[string][]Option{
+		"set MaxItems": {Rate(0.1)}, "Generations and LastSeen need a Window": {LastSeen()},
+		"above the maximum of 5 items": {Capacity(10), MaxItems(5)},
+	} {
+		_, err := New(options...)
+		if !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "_") {
+			t.Errorf("%v; expected %q", err, name)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	type state struct {
+		Name string
+		Seen *Filter
+	}
+	f := created(t)
+	ok(t, f.InsertString("kestrel"))
+	data := must(json.Marshal(state{"a", f}))
+	var read state
+	ok(t, json.Unmarshal(data, &read))
+	equal(t, must(read.Seen.ContainsString("kestrel")), true)
+	equal(t, must(read.Seen.Len()), 1)
+	is(t, json.Unmarshal([]byte(`{"Seen": {}}`), &read), ErrNotAFilter)
+	is(t, json.Unmarshal([]byte(`{"Seen": "AAAA"}`), &read), ErrNotAFilter)
+	equal(t, must(read.Seen.Len()), 1)
+	ok(t, json.Unmarshal([]byte(`{"Seen": null}`), &read))
+}
+
+func TestPrinting(t *testing.T) {
+	f := created(t, Capacity(1000), Rate(0.001))
+	ok(t, f.InsertString("kestrel"))
+	text := fmt.Sprintf("coua.Filter{Len: 1, Memory: %d}", must(f.Memory()))
+	equal(t, fmt.Sprint(f), text)
+	equal(t, fmt.Sprintf("%+v", f), text)
+	equal(t, f.LogValue().String(), text)
+	ok(t, f.Close())
+	equal(t, fmt.Sprint(f), "coua.Filter{the filter is closed}")
+	ok(t, f.UnmarshalBinary(must(created(t).MarshalBinary())))
+	equal(t, must(f.Len()), 0)
+}
+
 func TestHostileBytes(t *testing.T) {
 	f := created(t, Capacity(100), Rate(0.01))
-	must(f.InsertMany(Strings{"a", "b"}, nil))
+	must(f.InsertUniqueMany(Strings{"a", "b"}, nil))
 	data := must(f.MarshalBinary())
 	var read Filter
 	for i := 0; i < len(data); i += 1 + len(data)/100 {
@@ -339,13 +402,13 @@ func TestGoroutines(t *testing.T) {
 					for j := range keys {
 						keys[j] = uint64(1000*i + j)
 					}
-					mask = must(f.InsertMany(keys, mask))
+					mask = must(f.InsertUniqueMany(keys, mask))
 					firsts.Add(int64(trues(mask)))
-					if must(f.InsertUint64(uint64(1<<40 + i))) {
+					if must(f.InsertUniqueUint64(uint64(1<<40 + i))) {
 						firsts.Add(1)
 					}
 					must(f.ContainsString("kestrel"))
-					ok(t, other.Merge(f))
+					ok(t, other.MergeUnique(f))
 				}
 			})
 		}
@@ -359,7 +422,7 @@ func TestGoroutines(t *testing.T) {
 func TestForgottenFiltersAreFreed(t *testing.T) {
 	for range 200 {
 		f := must(New(Capacity(1_000_000), Rate(0.001)))
-		must(f.InsertString("a"))
+		must(f.InsertUniqueString("a"))
 		if must(f.ContainsString("b")) {
 			t.Log("a false positive")
 		}
@@ -375,17 +438,23 @@ func TestOpen(t *testing.T) {
 		return
 	}
 	ok(t, err)
-	must(f.InsertString("kept"))
+	must(f.InsertUniqueString("kept"))
 	ok(t, f.Commit())
 	_, err = Open(path)
 	is(t, err, ErrBusy)
 	equal(t, must(must(Load(path)).ContainsString("kept")), true)
-	must(f.InsertString("later"))
+	must(f.InsertUniqueString("later"))
 	ok(t, f.Close())
 	_, err = Open(path, Seed(3))
 	is(t, err, ErrMismatch)
 	f = must(Open(path))
 	equal(t, must(f.Len()), 2)
 	ok(t, f.Close())
+	equal(t, must(must(Load(path)).Len()), 2)
+	f = must(Open(path))
+	ok(t, f.InsertString("given up"))
+	ok(t, f.Abandon())
+	is(t, f.Abandon(), ErrClosed)
+	is(t, f.Close(), ErrClosed)
 	equal(t, must(must(Load(path)).Len()), 2)
 }

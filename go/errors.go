@@ -28,9 +28,12 @@ var kinds = [...]error{
 
 // Replaces the names of coua.h in messages by those of this package.
 var inGo = strings.NewReplacer(
+	"window_length, window_generations and window_by need a window_clock, such as COUA_CLOCK_ARRIVAL",
+	"Generations and LastSeen need a Window, GivenWindow or WindowItems",
 	"coua_store_open()", "Open", "coua_store_read()", "Load", "coua_to_bytes()", "MarshalBinary",
-	"coua_from_bytes()", "FromBytes", "coua_insert_unique_batch()", "InsertMany", "coua_insert_unique()", "Insert",
-	"coua_merge()", "MergeCopies", "COUA_CLOCK_GIVEN", "GivenWindow", "COUA_CLOCK_ARRIVAL", "Window",
+	"coua_from_bytes()", "FromBytes", "coua_insert_unique_batch()", "InsertUniqueMany",
+	"coua_insert_unique()", "InsertUnique", "coua_merge()", "Merge", "COUA_CLOCK_GIVEN", "GivenWindow",
+	"max_items", "MaxItems", "hash_bits", "HashBits",
 )
 
 // An Error says what was found, what was expected, and what to do.

@@ -18,7 +18,7 @@ func Example() {
 	}
 	defer seen.Close()
 	for _, line := range []string{"a", "b", "a"} {
-		isNew, err := seen.InsertString(line)
+		isNew, err := seen.InsertUniqueString(line)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -32,13 +32,13 @@ func Example() {
 }
 
 // Many keys at a time, in a filter of a fixed size.
-func ExampleFilter_InsertMany() {
+func ExampleFilter_InsertUniqueMany() {
 	filter, err := coua.New(coua.Capacity(1_000_000), coua.Rate(0.001))
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer filter.Close()
-	isNew, err := filter.InsertMany(coua.Strings{"kestrel", "osprey", "kestrel"}, nil)
+	isNew, err := filter.InsertUniqueMany(coua.Strings{"kestrel", "osprey", "kestrel"}, nil)
 	if errors.Is(err, coua.ErrFull) {
 		log.Fatal("more keys than it was made for")
 	}
@@ -53,7 +53,7 @@ func ExampleFilter_Remove() {
 		log.Fatal(err)
 	}
 	defer seen.Close()
-	fmt.Println(seen.InsertString("/page"))
+	fmt.Println(seen.InsertUniqueString("/page"))
 	fmt.Println(seen.RemoveString("/page"))
 	fmt.Println(seen.ContainsString("/page"))
 	// Output:
@@ -74,7 +74,7 @@ func ExampleLoad() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := seen.InsertString("kestrel"); err != nil {
+	if _, err := seen.InsertUniqueString("kestrel"); err != nil {
 		log.Fatal(err)
 	}
 	if err := seen.Save(path); err != nil {

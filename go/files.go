@@ -3,6 +3,7 @@ package coua
 import (
 	"bytes"
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -14,6 +15,8 @@ var (
 	_ io.ReaderFrom              = (*Filter)(nil)
 	_ encoding.BinaryMarshaler   = (*Filter)(nil)
 	_ encoding.BinaryUnmarshaler = (*Filter)(nil)
+	_ json.Marshaler             = (*Filter)(nil)
+	_ json.Unmarshaler           = (*Filter)(nil)
 )
 
 // The system and C would truncate such a path.
@@ -42,7 +45,7 @@ func Load(path string, options ...Option) (*Filter, error) {
 }
 
 // Open opens the filter in a file, or creates it with the options; an existing filter must agree with them
-// (ErrMismatch). Commit and Close make changes durable. One process writes at a time; another one gets ErrBusy. Open
+// (ErrMismatch). Commit and Close make changes durable, and Abandon gives them up. One process writes at a time; another one gets ErrBusy. Open
 // needs the build tag libcoua; without it, it returns ErrUnsupported.
 func Open(path string, options ...Option) (*Filter, error) {
 	if err := checkPath(path); err != nil {
@@ -88,6 +91,27 @@ func (f *Filter) unmarshal(data []byte, c *config) error {
 	}
 	f.replace(e)
 	return nil
+}
+
+// MarshalJSON returns the bytes of MarshalBinary as a JSON string, in base64.
+func (f *Filter) MarshalJSON() ([]byte, error) {
+	data, err := f.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(data)
+}
+
+// UnmarshalJSON replaces f by the filter in the string of MarshalJSON, as UnmarshalBinary does. For null it does nothing.
+func (f *Filter) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	var data []byte
+	if err := json.Unmarshal(text, &data); err != nil {
+		return &Error{Message: "JSON of a filter: " + err.Error() + "; expected a string", kind: ErrNotAFilter, cause: err}
+	}
+	return f.UnmarshalBinary(data)
 }
 
 // WriteTo writes the bytes of MarshalBinary.

@@ -2,7 +2,9 @@ package coua
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime"
+	"strings"
 	"time"
 	"unsafe"
 )
@@ -42,21 +44,42 @@ func (f *Filter) integer(v verb, key uint64) (uint64, error) {
 	return value, err
 }
 
-// Insert adds the key if it is absent, and returns whether it was. If goroutines insert the same key, exactly one gets
-// true.
-func (f *Filter) Insert(key []byte) (isNew bool, err error) {
+// Insert adds a copy of the key. Count counts the copies, and Remove removes one.
+//
+// In a filter with a [Rate], use Insert for keys that will be removed. (InsertUnique stores nothing for a key that it
+// mistakes for another one; removing either then makes both absent.)
+func (f *Filter) Insert(key []byte) error {
+	_, err := f.one(verbInsert, key)
+	return err
+}
+
+// InsertString is Insert for a string.
+func (f *Filter) InsertString(key string) error {
+	_, err := f.text(verbInsert, key)
+	return err
+}
+
+// InsertUint64 is Insert for an integer: the key of its eight bytes, little endian.
+func (f *Filter) InsertUint64(key uint64) error {
+	_, err := f.integer(verbInsert, key)
+	return err
+}
+
+// InsertUnique adds the key if it is absent, and returns whether it was: a set. If goroutines insert the same key,
+// exactly one gets true. For keys that will be removed from a filter with a [Rate], use Insert.
+func (f *Filter) InsertUnique(key []byte) (isNew bool, err error) {
 	value, err := f.one(verbInsertUnique, key)
 	return value != 0, err
 }
 
-// InsertString is Insert for a string.
-func (f *Filter) InsertString(key string) (isNew bool, err error) {
+// InsertUniqueString is InsertUnique for a string.
+func (f *Filter) InsertUniqueString(key string) (isNew bool, err error) {
 	value, err := f.text(verbInsertUnique, key)
 	return value != 0, err
 }
 
-// InsertUint64 is Insert for an integer: the key of its eight bytes, little endian.
-func (f *Filter) InsertUint64(key uint64) (isNew bool, err error) {
+// InsertUniqueUint64 is InsertUnique for an integer.
+func (f *Filter) InsertUniqueUint64(key uint64) (isNew bool, err error) {
 	value, err := f.integer(verbInsertUnique, key)
 	return value != 0, err
 }
@@ -79,8 +102,8 @@ func (f *Filter) ContainsUint64(key uint64) (bool, error) {
 	return value != 0, err
 }
 
-// Remove removes one copy of the key, and returns whether there was one. Remove only what was inserted: another key may
-// look like an inserted one, which is then removed.
+// Remove removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter
+// with a [Rate] only what Insert inserted: another key may look like an inserted one, which is then removed.
 func (f *Filter) Remove(key []byte) (removed bool, err error) {
 	value, err := f.one(verbRemove, key)
 	return value != 0, err
@@ -98,16 +121,14 @@ func (f *Filter) RemoveUint64(key uint64) (removed bool, err error) {
 	return value != 0, err
 }
 
-// Add adds a copy of the key. Count counts the copies, and Remove removes one.
-func (f *Filter) Add(key []byte) error {
-	_, err := f.one(verbInsert, key)
-	return err
-}
-
 // Count counts the copies of the key.
-func (f *Filter) Count(key []byte) (uint64, error) {
-	return f.one(verbCount, key)
-}
+func (f *Filter) Count(key []byte) (copies uint64, err error) { return f.one(verbCount, key) }
+
+// CountString is Count for a string.
+func (f *Filter) CountString(key string) (copies uint64, err error) { return f.text(verbCount, key) }
+
+// CountUint64 is Count for an integer.
+func (f *Filter) CountUint64(key uint64) (copies uint64, err error) { return f.integer(verbCount, key) }
 
 // Advance sets the time of a filter with a GivenWindow, from 1970 on. Time never goes back, so after a time in the far
 // future all later keys count as inserted then.
@@ -124,11 +145,11 @@ func (f *Filter) Clear() error { return f.call((*engine).clear) }
 // Compact frees memory after many keys were removed.
 func (f *Filter) Compact() error { return f.call((*engine).compact) }
 
-// Merge adds the keys of another filter that are absent in f.
-func (f *Filter) Merge(other *Filter) error { return f.merge(other, true) }
+// Merge adds every copy of every key of another filter.
+func (f *Filter) Merge(other *Filter) error { return f.merge(other, false) }
 
-// MergeCopies adds every copy of every key of another filter.
-func (f *Filter) MergeCopies(other *Filter) error { return f.merge(other, false) }
+// MergeUnique adds the keys of another filter that are absent in f: the union of sets.
+func (f *Filter) MergeUnique(other *Filter) error { return f.merge(other, true) }
 
 func (f *Filter) merge(other *Filter, isUnique bool) error {
 	return other.call(func(from *engine) error {
@@ -188,6 +209,19 @@ func (f *Filter) Rate() (float64, error) {
 	bits, err := f.measured(measureRate)
 	return fromBits(bits), err
 }
+
+// String says what the filter is, in a line.
+func (f *Filter) String() string {
+	keys, err := f.Len()
+	if err != nil {
+		return "coua.Filter{" + strings.TrimPrefix(err.Error(), "coua: ") + "}"
+	}
+	bytes, _ := f.Memory()
+	return fmt.Sprintf("coua.Filter{Len: %d, Memory: %d}", keys, bytes)
+}
+
+// LogValue is what log/slog writes: String, and not the bytes of the filter.
+func (f *Filter) LogValue() slog.Value { return slog.StringValue(f.String()) }
 
 // Describe returns a JSON object with the fields of `coua info --json`.
 func (f *Filter) Describe() (text string, err error) {

@@ -5,7 +5,7 @@ import "testing"
 // Bytes that come from anywhere: an error or a filter, never a crash.
 func FuzzFromBytes(fuzz *testing.F) {
 	f := must(New(Capacity(10), Rate(0.01)))
-	must(f.InsertString("a"))
+	must(f.InsertUniqueString("a"))
 	fuzz.Add(must(f.MarshalBinary()))
 	fuzz.Add([]byte("COUA"))
 	fuzz.Fuzz(func(t *testing.T, data []byte) {
@@ -14,7 +14,7 @@ func FuzzFromBytes(fuzz *testing.F) {
 			is(t, err, ErrNotAFilter)
 			return
 		}
-		must(f.InsertString("another"))
+		must(f.InsertUniqueString("another"))
 		equal(t, must(f.ContainsString("another")), true)
 		ok(t, f.Close())
 	})
@@ -29,10 +29,10 @@ func FuzzCalls(fuzz *testing.F) {
 			key := call & 63
 			switch call >> 6 {
 			case 0:
-				equal(t, must(f.Insert([]byte{key})), model[key] == 0)
+				equal(t, must(f.InsertUnique([]byte{key})), model[key] == 0)
 				model[key] = max(model[key], 1)
 			case 1:
-				ok(t, f.Add([]byte{key}))
+				ok(t, f.Insert([]byte{key}))
 				model[key]++
 			case 2:
 				equal(t, must(f.Remove([]byte{key})), model[key] > 0)

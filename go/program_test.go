@@ -79,7 +79,7 @@ func TestTheProgramAndThisPackageReadEachOther(t *testing.T) {
 	equal(t, must(f.Len()), many)
 
 	f = created(t)
-	equal(t, trues(must(f.InsertMany(inserted, nil))), len(inserted))
+	equal(t, trues(must(f.InsertUniqueMany(inserted, nil))), len(inserted))
 	ok(t, f.Save(filepath.Join(folder, "made-by-go")))
 	equal(t, bytes.Equal(run("check", "made-by-go", "all"), some), true)
 	run("add", "-i", "normalized", "some")

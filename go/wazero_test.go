@@ -12,12 +12,12 @@ import (
 func TestAFailedMergeLeavesNoStaleMemory(t *testing.T) {
 	key := Key([16]byte{1})
 	f, other := created(t, key), created(t, key)
-	must(f.InsertMany(Strings{"a", "b"}, nil))
-	must(other.InsertMany(Integers(make([]uint64, many)), nil))
+	must(f.InsertUniqueMany(Strings{"a", "b"}, nil))
+	must(other.InsertUniqueMany(Integers(make([]uint64, many)), nil))
 	other.engine.Load().made.key = nil
-	is(t, f.Merge(other), ErrNotAFilter)
+	is(t, f.MergeUnique(other), ErrNotAFilter)
 	equal(t, f.engine.Load().length, 0)
-	equal(t, must(f.InsertString("c")), true)
+	equal(t, must(f.InsertUniqueString("c")), true)
 	equal(t, trues(must(f.ContainsMany(Strings{"a", "b", "c"}, nil))), 3)
 }
 

@@ -55,9 +55,9 @@ func check(err error) {
 
 type couaFilter struct{ *coua.Filter }
 
-func (f couaFilter) insert(key []byte)          { check(f.Add(key)) }
+func (f couaFilter) insert(key []byte)          { check(f.Insert(key)) }
 func (f couaFilter) contains(key []byte) bool   { return must(f.Contains(key)) }
-func (f couaFilter) insertMany(keys coua.Bytes) { check(f.AddMany(keys)) }
+func (f couaFilter) insertMany(keys coua.Bytes) { check(f.InsertMany(keys)) }
 func (f couaFilter) containsMany(keys coua.Bytes, found []bool) []bool {
 	return must(f.ContainsMany(keys, found))
 }

@@ -173,7 +173,7 @@ impl coua_options {
         let Some(clock) = one_of("window_clock", self.window_clock, &clocks)? else {
             if [self.window_generations, self.window_by] != [0; 2] || self.window_length != 0 {
                 return Err(Failure::invalid(
-                    "options has a window but no window_clock; set it, such as to COUA_CLOCK_ARRIVAL",
+                    "window_length, window_generations and window_by need a window_clock, such as COUA_CLOCK_ARRIVAL",
                 ));
             }
             return Ok(None);
@@ -200,7 +200,9 @@ impl Wanted {
     /// A new filter for many threads.
     pub(crate) fn build_shared(&self) -> Outcome<SharedCuckooFilter> {
         if self.window.is_some() {
-            return Err(Failure::unsupported("a shared filter cannot have a window; drop it"));
+            return Err(Failure::unsupported(
+                "a shared filter cannot have a window; create it without shards: threads may use every filter",
+            ));
         }
         Ok(SharedCuckooFilter::from_filter(&self.requirements.builder().build()?)?)
     }
