@@ -51,7 +51,10 @@ public final class Filter implements AutoCloseable {
         return inMemory((arena, created) -> (int) Library.SHARED_CREATE.invokeExact(options.inMemory(arena), created));
     }
 
-    /** Opens the filter in a file, or creates it. {@link #close} commits. */
+    /**
+     * Opens the filter in a file, or creates it. {@link #close} commits, even after an exception in a {@code try} with
+     * resources: to give up the changes, {@link #abandon} first.
+     */
     public static Filter open(Path path, Options options) {
         return new Filter(made((arena, created) -> (int) Library.STORE_OPEN.invokeExact(
                 Library.text(arena, path), options.inMemory(arena), 0, created)), true);
@@ -79,6 +82,7 @@ public final class Filter implements AutoCloseable {
     }
 
     private static MemorySegment made(Maker maker) {
+        Symbols.check();
         try (var arena = Arena.ofConfined()) {
             var created = arena.allocate(ADDRESS);
             Library.check(() -> maker.make(arena, created));
@@ -123,7 +127,7 @@ public final class Filter implements AutoCloseable {
 
     /**
      * Commits a filter that {@link #open} opened, and frees the memory. If the commit fails, the filter stays open, and
-     * can be committed or closed again. Running calls of other threads finish first; later ones throw an
+     * can be committed, closed or abandoned. Running calls of other threads finish first; later ones throw an
      * {@link IllegalStateException}.
      */
     @Override
@@ -138,6 +142,11 @@ public final class Filter implements AutoCloseable {
                 return; // by another thread, meanwhile
             }
         }
+        cleanable.clean();
+    }
+
+    /** Frees the memory. The file of a filter that {@link #open} opened stays as it was at the last commit. */
+    public void abandon() {
         cleanable.clean();
     }
 
@@ -171,22 +180,68 @@ public final class Filter implements AutoCloseable {
         return space.answer.get(JAVA_LONG, 0);
     }
 
+    /** The bytes of a string. {@code getBytes} would make "?" of half a surrogate pair, so such strings would be one key. */
     private static byte[] utf8(String key) {
+        for (int i = 0; i < key.length(); i++) {
+            char c = key.charAt(i);
+            if (!Character.isSurrogate(c)) {
+                continue;
+            }
+            boolean isPair = i + 1 < key.length() && Character.isSurrogatePair(c, key.charAt(i + 1));
+            if (!isPair) {
+                throw new IllegalArgumentException("a key has half a surrogate pair at character " + i
+                        + ", which UTF-8 cannot encode; use its bytes in another encoding");
+            }
+            i++;
+        }
         return key.getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Adds the key if it is absent, and returns whether it was. */
-    public boolean insert(byte[] key) {
+    /**
+     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed: {@link #insertUnique(byte[])} stores
+     * nothing for a key that it mistakes for another one, and removing either then makes both absent.
+     */
+    public void insert(byte[] key) {
+        one(Verb.INSERT, key);
+    }
+
+    /**
+     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed: {@link #insertUnique(String)} stores
+     * nothing for a key that it mistakes for another one, and removing either then makes both absent.
+     */
+    public void insert(String key) {
+        insert(utf8(key));
+    }
+
+    /**
+     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed: {@link #insertUnique(long)} stores
+     * nothing for a key that it mistakes for another one, and removing either then makes both absent.
+     */
+    public void insert(long key) {
+        one(Verb.INSERT, key);
+    }
+
+    /**
+     * Adds the key if it is absent, and returns whether it was: a set. For keys that will be removed from a filter with
+     * a rate, use {@link #insert(byte[])}.
+     */
+    public boolean insertUnique(byte[] key) {
         return one(Verb.INSERT_UNIQUE, key) != 0;
     }
 
-    /** Adds the key if it is absent, and returns whether it was. */
-    public boolean insert(String key) {
-        return insert(utf8(key));
+    /**
+     * Adds the key if it is absent, and returns whether it was: a set. For keys that will be removed from a filter with
+     * a rate, use {@link #insert(String)}.
+     */
+    public boolean insertUnique(String key) {
+        return insertUnique(utf8(key));
     }
 
-    /** Adds the key if it is absent, and returns whether it was. */
-    public boolean insert(long key) {
+    /**
+     * Adds the key if it is absent, and returns whether it was: a set. For keys that will be removed from a filter with
+     * a rate, use {@link #insert(long)}.
+     */
+    public boolean insertUnique(long key) {
         return one(Verb.INSERT_UNIQUE, key) != 0;
     }
 
@@ -205,24 +260,28 @@ public final class Filter implements AutoCloseable {
         return one(Verb.CONTAINS, key) != 0;
     }
 
-    /** Removes one copy of the key, and returns whether there was one. Remove only what was inserted. */
+    /**
+     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter with
+     * a rate only what {@code insert} inserted.
+     */
     public boolean remove(byte[] key) {
         return one(Verb.REMOVE, key) != 0;
     }
 
-    /** Removes one copy of the key, and returns whether there was one. Remove only what was inserted. */
+    /**
+     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter with
+     * a rate only what {@code insert} inserted.
+     */
     public boolean remove(String key) {
         return remove(utf8(key));
     }
 
-    /** Removes one copy of the key, and returns whether there was one. Remove only what was inserted. */
+    /**
+     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter with
+     * a rate only what {@code insert} inserted.
+     */
     public boolean remove(long key) {
         return one(Verb.REMOVE, key) != 0;
-    }
-
-    /** Adds a copy of the key. */
-    public void add(byte[] key) {
-        one(Verb.INSERT, key);
     }
 
     /** Counts the copies of the key. */
@@ -230,72 +289,152 @@ public final class Filter implements AutoCloseable {
         return one(Verb.COUNT, key);
     }
 
-    /**
-     * {@link #insert} for many keys: true for each new key. If keys are refused, the exception is a
-     * {@link FullException} with the answers and the places of the refused keys.
-     */
-    public boolean[] insertMany(byte[][] keys) {
-        return batch(Verb.INSERT_UNIQUE, keys);
+    /** Counts the copies of the key. */
+    public long count(String key) {
+        return count(utf8(key));
     }
 
-    /**
-     * {@link #insert} for many keys: true for each new key. If keys are refused, the exception is a
-     * {@link FullException} with the answers and the places of the refused keys.
-     */
-    public boolean[] insertMany(long[] keys) {
-        return batch(Verb.INSERT_UNIQUE, keys);
+    /** Counts the copies of the key. */
+    public long count(long key) {
+        return one(Verb.COUNT, key);
     }
 
-    /** {@link #contains} for many keys. */
+    /** {@code insert} for many keys. A {@link FullException} has the places of refused keys. */
+    public void insertMany(byte[][] keys) {
+        batch(Verb.INSERT, bytes(keys));
+    }
+
+    /** {@code insert} for many keys. A {@link FullException} has the places of refused keys. */
+    public void insertMany(String[] keys) {
+        batch(Verb.INSERT, bytes(utf8(keys)));
+    }
+
+    /** {@code insert} for many keys. A {@link FullException} has the places of refused keys. */
+    public void insertMany(long[] keys) {
+        batch(Verb.INSERT, integers(keys));
+    }
+
+    /** {@code insertUnique} for many keys. A {@link FullException} has the answers, and the places of refused keys. */
+    public boolean[] insertUniqueMany(byte[][] keys) {
+        return batch(Verb.INSERT_UNIQUE, bytes(keys));
+    }
+
+    /** {@code insertUnique} for many keys. A {@link FullException} has the answers, and the places of refused keys. */
+    public boolean[] insertUniqueMany(String[] keys) {
+        return batch(Verb.INSERT_UNIQUE, bytes(utf8(keys)));
+    }
+
+    /** {@code insertUnique} for many keys. A {@link FullException} has the answers, and the places of refused keys. */
+    public boolean[] insertUniqueMany(long[] keys) {
+        return batch(Verb.INSERT_UNIQUE, integers(keys));
+    }
+
+    /** {@code contains} for many keys. */
     public boolean[] containsMany(byte[][] keys) {
-        return batch(Verb.CONTAINS, keys);
+        return batch(Verb.CONTAINS, bytes(keys));
     }
 
-    /** {@link #contains} for many keys. */
+    /** {@code contains} for many keys. */
+    public boolean[] containsMany(String[] keys) {
+        return batch(Verb.CONTAINS, bytes(utf8(keys)));
+    }
+
+    /** {@code contains} for many keys. */
     public boolean[] containsMany(long[] keys) {
-        return batch(Verb.CONTAINS, keys);
+        return batch(Verb.CONTAINS, integers(keys));
     }
 
-    /** {@link #remove} for many keys. */
+    /** {@code remove} for many keys. */
     public boolean[] removeMany(byte[][] keys) {
-        return batch(Verb.REMOVE, keys);
+        return batch(Verb.REMOVE, bytes(keys));
     }
 
-    /** {@link #remove} for many keys. */
+    /** {@code remove} for many keys. */
+    public boolean[] removeMany(String[] keys) {
+        return batch(Verb.REMOVE, bytes(utf8(keys)));
+    }
+
+    /** {@code remove} for many keys. */
     public boolean[] removeMany(long[] keys) {
-        return batch(Verb.REMOVE, keys);
+        return batch(Verb.REMOVE, integers(keys));
+    }
+
+    /** {@code count} for many keys. */
+    public long[] countMany(byte[][] keys) {
+        return counts(bytes(keys));
+    }
+
+    /** {@code count} for many keys. */
+    public long[] countMany(String[] keys) {
+        return counts(bytes(utf8(keys)));
+    }
+
+    /** {@code count} for many keys. */
+    public long[] countMany(long[] keys) {
+        return counts(integers(keys));
     }
 
     /** Keys that one call takes. */
     private static final int CHUNK = 1 << 16;
 
-    private boolean[] batch(Verb verb, long[] keys) {
-        var answers = new boolean[keys.length];
-        for (int from = 0; from < keys.length; from += CHUNK) {
-            int begin = from;
-            int count = Math.min(CHUNK, keys.length - from);
-            try (var arena = Arena.ofConfined()) {
-                var data = arena.allocate(8L * count, 8);
-                MemorySegment.copy(keys, begin, data, JAVA_LONG, 0, count);
-                chunk(verb, arena, 3, count, data, MemorySegment.NULL, answers, begin);
-            }
-        }
-        return answers;
+    /** Keys of a batch. */
+    private interface Keys {
+        int length();
+
+        /** Copies some keys to the struct coua_keys. */
+        MemorySegment pack(Arena arena, int from, int count);
     }
 
-    private boolean[] batch(Verb verb, byte[][] keys) {
+    private static MemorySegment packed(Arena arena, int kind, int count, MemorySegment data, MemorySegment sizes) {
+        var keys = arena.allocate(32, 8);
+        keys.set(JAVA_INT, 0, kind);
+        keys.set(JAVA_LONG, 8, count);
+        keys.set(ADDRESS, 16, data);
+        keys.set(ADDRESS, 24, sizes);
+        return keys;
+    }
+
+    private static Keys integers(long[] keys) {
+        return new Keys() {
+            @Override
+            public int length() {
+                return keys.length;
+            }
+
+            @Override
+            public MemorySegment pack(Arena arena, int from, int count) {
+                var data = arena.allocate(8L * count, 8);
+                MemorySegment.copy(keys, from, data, JAVA_LONG, 0, count);
+                return packed(arena, 3, count, data, MemorySegment.NULL);
+            }
+        };
+    }
+
+    private static byte[][] utf8(String[] keys) {
+        var bytes = new byte[keys.length][];
+        for (int i = 0; i < keys.length; i++) {
+            bytes[i] = keys[i] == null ? null : utf8(keys[i]);
+        }
+        return bytes;
+    }
+
+    private static Keys bytes(byte[][] keys) {
         for (int i = 0; i < keys.length; i++) {
             int place = i;
             Objects.requireNonNull(keys[i], () -> "key " + place + " of the batch is null; nothing was done");
         }
-        var answers = new boolean[keys.length];
-        for (int from = 0; from < keys.length; from += CHUNK) {
-            int count = Math.min(CHUNK, keys.length - from);
-            long bytes = 0;
-            for (int i = 0; i < count; i++) {
-                bytes += keys[from + i].length;
+        return new Keys() {
+            @Override
+            public int length() {
+                return keys.length;
             }
-            try (var arena = Arena.ofConfined()) {
+
+            @Override
+            public MemorySegment pack(Arena arena, int from, int count) {
+                long bytes = 0;
+                for (int i = 0; i < count; i++) {
+                    bytes += keys[from + i].length;
+                }
                 var data = arena.allocate(Math.max(bytes, 1));
                 var offsets = arena.allocate(8L * (count + 1), 8);
                 long end = 0;
@@ -305,37 +444,50 @@ public final class Filter implements AutoCloseable {
                     end += key.length;
                     offsets.setAtIndex(JAVA_LONG, i + 1, end);
                 }
-                chunk(verb, arena, 2, count, data, offsets, answers, from);
+                return packed(arena, 2, count, data, offsets);
+            }
+        };
+    }
+
+    /** Takes the answers for some keys, and the failure if some of them were refused. */
+    private interface Answers {
+        void take(MemorySegment found, int from, int count, CouaException full);
+    }
+
+    /** Makes a call for many keys, with an answer of {@code width} bytes each. */
+    private void each(Verb verb, Keys keys, int width, Answers answers) {
+        for (int from = 0; from < keys.length(); from += CHUNK) {
+            int count = Math.min(CHUNK, keys.length() - from);
+            try (var arena = Arena.ofConfined()) {
+                var packed = keys.pack(arena, from, count);
+                var found = arena.allocate((long) width * count, 8);
+                int status = use(address -> (int) verb.batch.invokeExact(address, packed, found));
+                var failure = status == 0 ? null : Library.failure(status);
+                if (failure != null && failure.status != CouaException.Status.FULL) {
+                    throw failure;
+                }
+                answers.take(found, from, count, failure);
             }
         }
+    }
+
+    private boolean[] batch(Verb verb, Keys keys) {
+        var answers = new boolean[keys.length()];
+        each(verb, keys, 1, (found, from, count, full) -> {
+            for (int i = 0; i < count; i++) {
+                answers[from + i] = found.get(JAVA_BYTE, i) == 1;
+            }
+            if (full != null) {
+                throw FullException.of(full, found, answers, from, count);
+            }
+        });
         return answers;
     }
 
-    /** One call for many keys, as the struct coua_keys describes them. */
-    private void chunk(Verb verb, Arena arena, int kind, int count, MemorySegment data, MemorySegment sizes,
-            boolean[] answers, int from) {
-        var keys = arena.allocate(32, 8);
-        keys.set(JAVA_INT, 0, kind);
-        keys.set(JAVA_LONG, 8, count);
-        keys.set(ADDRESS, 16, data);
-        keys.set(ADDRESS, 24, sizes);
-        var found = arena.allocate(count);
-        try {
-            check(address -> (int) verb.batch.invokeExact(address, keys, found));
-        } catch (CouaException full) {
-            if (full.status != CouaException.Status.FULL) {
-                throw full;
-            }
-            copy(found, answers, from, count);
-            throw FullException.of(full, found, answers, from, count);
-        }
-        copy(found, answers, from, count);
-    }
-
-    private static void copy(MemorySegment found, boolean[] answers, int from, int count) {
-        for (int i = 0; i < count; i++) {
-            answers[from + i] = found.get(JAVA_BYTE, i) == 1;
-        }
+    private long[] counts(Keys keys) {
+        var copies = new long[keys.length()];
+        each(Verb.COUNT, keys, 8, (found, from, count, full) -> MemorySegment.copy(found, JAVA_LONG, 0, copies, from, count));
+        return copies;
     }
 
     /** Removes all keys. */
@@ -343,10 +495,19 @@ public final class Filter implements AutoCloseable {
         check(address -> (int) Library.CLEAR.invokeExact(address));
     }
 
-    /** Adds the keys of another filter that are absent here. */
+    /** Adds every copy of every key of another filter. */
     public void merge(Filter other) {
+        merge(other, Library.MERGE);
+    }
+
+    /** Adds the keys of another filter that are absent here: the union of sets. */
+    public void mergeUnique(Filter other) {
+        merge(other, Library.MERGE_UNIQUE);
+    }
+
+    private void merge(Filter other, MethodHandle call) {
         other.use(from -> {
-            check(address -> (int) Library.MERGE.invokeExact(address, from));
+            check(address -> (int) call.invokeExact(address, from));
             return null;
         });
     }

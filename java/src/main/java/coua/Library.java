@@ -9,18 +9,15 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
-/** The functions of coua.h. The property {@code coua.library} is the path of libcoua, if it is not installed. */
+/** The functions of coua.h. */
 final class Library {
     private static final Linker LINKER = Linker.nativeLinker();
-    private static final SymbolLookup SYMBOLS =
-            SymbolLookup.libraryLookup(System.getProperty("coua.library", System.mapLibraryName("coua")), Arena.global());
 
     static final MethodHandle LAST_ERROR = handle("coua_last_error", FunctionDescriptor.of(ADDRESS));
     static final MethodHandle FREE = handle("coua_free", FunctionDescriptor.ofVoid(ADDRESS));
@@ -36,7 +33,8 @@ final class Library {
     static final MethodHandle DESCRIBE = status("coua_describe", ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
     static final MethodHandle CLONE = status("coua_clone", ADDRESS, ADDRESS);
     static final MethodHandle CLEAR = status("coua_clear", ADDRESS);
-    static final MethodHandle MERGE = status("coua_merge_unique", ADDRESS, ADDRESS);
+    static final MethodHandle MERGE = status("coua_merge", ADDRESS, ADDRESS);
+    static final MethodHandle MERGE_UNIQUE = status("coua_merge_unique", ADDRESS, ADDRESS);
     static final MethodHandle LEN = status("coua_len", ADDRESS, ADDRESS);
     static final MethodHandle MEMORY = status("coua_memory", ADDRESS, ADDRESS);
     static final MethodHandle RATE = status("coua_rate", ADDRESS, ADDRESS);
@@ -71,8 +69,7 @@ final class Library {
     }
 
     private static MethodHandle handle(String name, FunctionDescriptor type) {
-        var symbol = SYMBOLS.find(name);
-        return LINKER.downcallHandle(symbol.orElseThrow(() -> new UnsatisfiedLinkError(name)), type);
+        return LINKER.downcallHandle(Symbols.find(name), type);
     }
 
     private static MethodHandle status(String name, MemoryLayout... arguments) {
@@ -112,11 +109,20 @@ final class Library {
         }
     }
 
-    /** What the library calls by the names of coua.h, by those of this package. */
+    /** What messages call by the names of coua.h, and the names of this package. Longer names stand before their parts. */
+    private static final String[][] WORDS = {
+        {"window_length, window_generations and window_by need a window_clock, such as COUA_CLOCK_ARRIVAL",
+            "lastSeen needs a window"},
+        {"coua_store_open()", "Filter.open"}, {"coua_to_bytes()", "toBytes"}, {"coua_from_bytes()", "Filter.fromBytes"},
+        {"coua_insert_unique_batch()", "insertUniqueMany"}, {"coua_insert_unique()", "insertUnique"},
+        {"coua_merge()", "merge"}, {"max_items", "maxItems"}, {"hash_bits", "hashBits"},
+    };
+
     private static String inJava(String message) {
-        return message.replace("coua_store_open()", "Filter.open").replace("coua_to_bytes()", "toBytes")
-                .replace("coua_from_bytes()", "Filter.fromBytes").replace("coua_insert_unique()", "insert")
-                .replace("coua_insert_unique_batch()", "insertMany");
+        for (var name : WORDS) {
+            message = message.replace(name[0], name[1]);
+        }
+        return message;
     }
 
     static MemorySegment keyIn(Arena arena, byte[] key) {

@@ -23,7 +23,7 @@ public final class Options {
 
     /** Keys to make room for at once. */
     public Options capacity(long keys) {
-        capacity = keys;
+        capacity = natural("capacity", keys);
         return this;
     }
 
@@ -35,7 +35,7 @@ public final class Options {
 
     /** Keys up to which the rate holds and the filter grows. */
     public Options maxItems(long keys) {
-        maxItems = keys;
+        maxItems = natural("maxItems", keys);
         return this;
     }
 
@@ -56,15 +56,15 @@ public final class Options {
 
     /** Forgets older keys, by the system's clock. */
     public Options window(Duration length) {
+        windowLength = natural("window", length.toMillis());
         windowClock = 1;
-        windowLength = length.toMillis();
         return this;
     }
 
     /** Forgets all but about the last keys. */
     public Options windowItems(long keys) {
+        windowLength = natural("windowItems", keys);
         windowClock = 3;
-        windowLength = keys;
         return this;
     }
 
@@ -76,7 +76,7 @@ public final class Options {
 
     /** Bits of every key's hash to store, instead of a rate. */
     public Options hashBits(int bits) {
-        hashBits = bits;
+        hashBits = (int) natural("hashBits", bits);
         return this;
     }
 
@@ -90,6 +90,14 @@ public final class Options {
     public Options exceed() {
         whenFull = 2;
         return this;
+    }
+
+    /** C has unsigned numbers. */
+    private static long natural(String option, long number) {
+        if (number < 0) {
+            throw new IllegalArgumentException(option + " is " + number + ", expected 0 or more");
+        }
+        return number;
     }
 
     /** The struct coua_options. */

@@ -75,7 +75,7 @@ final class Compare {
 
     private static void batches(Filter filter) {
         int[] found = new int[2];
-        double inserted = nanoseconds(() -> blocks(0, filter::insertMany));
+        double inserted = nanoseconds(() -> blocks(0, filter::insertUniqueMany));
         double bits = 8.0 * filter.memory() / KEYS;
         double lookup = nanoseconds(() -> blocks(0, keys -> found[0] += count(filter.containsMany(keys))));
         double absent = nanoseconds(() -> blocks(KEYS, keys -> found[1] += count(filter.containsMany(keys))));
@@ -94,7 +94,7 @@ final class Compare {
         for (int round = 0; round < 3; round++) {
             try (var one = filter(); var many = filter()) {
                 batches(many);
-                single("coua, one by one", 8.0 * one.memory() / KEYS, one::insert, one::contains);
+                single("coua, one by one", 8.0 * one.memory() / KEYS, one::insertUnique, one::contains);
             }
             double before = heap();
             var bloom = BloomFilter.create(Funnels.longFunnel(), KEYS, RATE);

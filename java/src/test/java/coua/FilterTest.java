@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -49,18 +50,22 @@ class FilterTest {
     void singleCalls() {
         for (var filter : List.of(new Filter(), Filter.shared(new Options()))) {
             try (filter) {
-                assertTrue(filter.insert("kestrel"));
-                assertFalse(filter.insert("kestrel".getBytes(StandardCharsets.UTF_8)));
-                assertTrue(filter.insert(new byte[0]));
-                assertTrue(filter.insert(new byte[5000]));
+                assertTrue(filter.insertUnique("kestrel"));
+                assertFalse(filter.insertUnique("kestrel".getBytes(StandardCharsets.UTF_8)));
+                assertTrue(filter.insertUnique(new byte[0]));
+                assertTrue(filter.insertUnique(new byte[5000]));
                 assertTrue(filter.contains("kestrel") && !filter.contains("osprey"));
-                filter.add("kestrel".getBytes(StandardCharsets.UTF_8));
+                filter.insert("kestrel".getBytes(StandardCharsets.UTF_8));
                 assertEquals(2, filter.count("kestrel".getBytes(StandardCharsets.UTF_8)));
                 assertTrue(filter.remove("kestrel") && filter.remove("kestrel"));
                 assertFalse(filter.remove("kestrel"));
-                assertTrue(filter.insert(7L) && filter.contains(7L));
+                assertTrue(filter.insertUnique(7L) && filter.contains(7L));
                 assertTrue(filter.contains(new byte[] {7, 0, 0, 0, 0, 0, 0, 0}));
-                assertEquals(3, filter.size());
+                filter.insert(7L);
+                filter.insert("osprey");
+                filter.insert("osprey");
+                assertEquals(List.of(2L, 2L), List.of(filter.count(7L), filter.count("osprey")));
+                assertEquals(6, filter.size());
                 filter.clear();
                 assertEquals(0, filter.size());
             }
@@ -73,22 +78,31 @@ class FilterTest {
             var integers = LongStream.range(0, MANY).toArray();
             var texts = IntStream.range(0, MANY).mapToObj(i -> i == 0 ? new byte[0] : ("key " + i).getBytes(StandardCharsets.UTF_8));
             var keys = texts.toArray(byte[][]::new);
-            assertEquals(MANY, trues(filter.insertMany(integers)));
-            assertEquals(MANY, trues(filter.insertMany(keys)));
-            assertEquals(0, trues(filter.insertMany(keys)));
+            assertEquals(MANY, trues(filter.insertUniqueMany(integers)));
+            assertEquals(MANY, trues(filter.insertUniqueMany(keys)));
+            assertEquals(0, trues(filter.insertUniqueMany(keys)));
             assertEquals(MANY, trues(filter.containsMany(keys)));
             assertEquals(MANY, trues(filter.containsMany(integers)));
             assertEquals(MANY, trues(filter.removeMany(integers)));
             assertEquals(MANY, trues(filter.removeMany(keys)));
             assertEquals(0, filter.size());
+            var strings = new String[] {"kestrel", "\ud83e\udd89", "", "kestrel"};
+            filter.insertMany(strings);
+            filter.insertMany(new long[] {7, 7});
+            filter.insertMany(new byte[][] {"kestrel".getBytes(StandardCharsets.UTF_8)});
+            assertArrayEquals(new long[] {3, 1, 1, 3}, filter.countMany(strings));
+            assertArrayEquals(new long[] {2, 0}, filter.countMany(new long[] {7, 8}));
+            assertArrayEquals(new boolean[] {false, true}, filter.insertUniqueMany(new String[] {"", "new"}));
+            assertArrayEquals(new boolean[] {true, false}, filter.containsMany(new String[] {"new", "absent"}));
+            assertArrayEquals(new boolean[] {true, false}, filter.removeMany(new String[] {"new", "new"}));
         }
     }
 
     @Test
     void fullAndDescribed() {
         try (var filter = new Filter(new Options().capacity(1000).rate(0.001))) {
-            filter.insertMany(LongStream.range(0, 900).toArray());
-            fails(Status.FULL, () -> filter.insertMany(LongStream.range(1000, 3000).toArray()));
+            filter.insertUniqueMany(LongStream.range(0, 900).toArray());
+            fails(Status.FULL, () -> filter.insertUniqueMany(LongStream.range(1000, 3000).toArray()));
             assertEquals(900, trues(filter.containsMany(LongStream.range(0, 900).toArray())));
             assertTrue(filter.rate() <= 0.001 && filter.memory() > 1000);
             assertTrue(filter.describe().contains("\"capacity\":1000"));
@@ -99,7 +113,7 @@ class FilterTest {
     void aFullFilterTellsWhichKeysItRefused() {
         try (var filter = new Filter(new Options().capacity(1000).rate(0.001))) {
             var keys = LongStream.range(0, 200_000).toArray();
-            var full = assertThrows(FullException.class, () -> filter.insertMany(keys));
+            var full = assertThrows(FullException.class, () -> filter.insertUniqueMany(keys));
             assertEquals(Status.FULL, full.status);
             assertEquals(1000, trues(full.isNew()));
             var isRefused = new boolean[keys.length];
@@ -113,12 +127,74 @@ class FilterTest {
         }
     }
 
+    /** Of keys that look alike insertUnique stores one, so that removing one would remove all. */
+    @Test
+    void removedKeysTakeNoOthersAlong() {
+        try (var filter = new Filter(new Options().capacity(200_000).rate(0.001))) {
+            filter.insertMany(LongStream.range(0, 150_000).toArray());
+            assertEquals(75_000, trues(filter.removeMany(LongStream.range(0, 75_000).toArray())));
+            assertEquals(75_000, trues(filter.containsMany(LongStream.range(75_000, 150_000).toArray())));
+        }
+    }
+
+    /** Their bytes would be those of other keys. */
+    @Test
+    void halfSurrogatePairsAreNoKeys() {
+        try (var filter = new Filter()) {
+            for (var key : List.of("\ud800", "a\udc00b", "\udc00\ud800", "\ud83e")) {
+                assertThrows(IllegalArgumentException.class, () -> filter.insert(key));
+                assertThrows(IllegalArgumentException.class, () -> filter.contains(key));
+                assertThrows(IllegalArgumentException.class, () -> filter.insertUniqueMany(new String[] {"good", key}));
+            }
+            assertEquals(0, filter.size());
+            filter.insert("a\ud83e\udd89b");
+            assertTrue(filter.contains("a\ud83e\udd89b".getBytes(StandardCharsets.UTF_8)));
+        }
+    }
+
+    @Test
+    void messagesNameTheOptionsOfThisPackage() {
+        var rate = assertThrows(CouaException.class, () -> new Filter(new Options().rate(0.1)));
+        assertTrue(rate.getMessage().contains("set maxItems"), rate.getMessage());
+        var seen = assertThrows(CouaException.class, () -> new Filter(new Options().lastSeen()));
+        assertEquals("lastSeen needs a window", seen.getMessage());
+        var options = new Options();
+        for (var wrong : List.<Runnable>of(() -> options.capacity(-1), () -> options.maxItems(-1), () -> options.windowItems(-1),
+                () -> options.hashBits(-1), () -> options.window(Duration.ofDays(-1)))) {
+            var error = assertThrows(IllegalArgumentException.class, wrong::run);
+            assertTrue(error.getMessage().matches("[a-zA-Z]+ is -\\d+, expected 0 or more"), error.getMessage());
+        }
+    }
+
+    /** Each use says what is missing: an error of a class's initialization would be reported only once. */
+    @Test
+    void withoutTheLibraryTheErrorSaysWhatToDo() throws Exception {
+        var java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        var process = new ProcessBuilder(java, "-Dcoua.library=missing.so", "-cp", System.getProperty("java.class.path"),
+                "coua.FilterTest$WithoutLibrary").redirectErrorStream(true).start();
+        var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertEquals(2, output.split("cannot load the C library missing.so; install libcoua, or name its file by -Dcoua.library=PATH", -1)
+                .length - 1, output);
+    }
+
+    static final class WithoutLibrary {
+        public static void main(String[] arguments) {
+            for (int i = 0; i < 2; i++) {
+                try {
+                    new Filter();
+                } catch (UnsatisfiedLinkError expected) {
+                    System.out.println(expected.getMessage());
+                }
+            }
+        }
+    }
+
     @Test
     void nullIsNoKey() {
         try (var filter = new Filter()) {
             var keys = IntStream.range(0, MANY).mapToObj(i -> ("key " + i).getBytes(StandardCharsets.UTF_8)).toArray(byte[][]::new);
             keys[MANY - 1] = null;
-            assertThrows(NullPointerException.class, () -> filter.insertMany(keys));
+            assertThrows(NullPointerException.class, () -> filter.insertUniqueMany(keys));
             assertEquals(0, filter.size());
         }
     }
@@ -130,7 +206,7 @@ class FilterTest {
             var threads = IntStream.range(0, 4).mapToObj(number -> Thread.ofPlatform().start(() -> {
                 try {
                     for (long key = number;; key++) {
-                        filter.insert(key);
+                        filter.insertUnique(key);
                         filter.containsMany(new long[] {key, 1, 2});
                     }
                 } catch (IllegalStateException closed) {
@@ -183,7 +259,7 @@ class FilterTest {
         try (var filter = new Filter(new Options().capacity(MANY).rate(0.001).seed(42))) {
             LongStream.range(0, MANY).forEach(key -> {
                 var bytes = ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(key).array();
-                filter.add(bytes);
+                filter.insert(bytes);
             });
             var hash = MessageDigest.getInstance("SHA-256").digest(filter.toBytes());
             assertEquals("d051abcd6e61774a959c2735f5e6b5fbac02f5cff2f63b3061d55d63934e6ce7", HexFormat.of().formatHex(hash));
@@ -196,14 +272,14 @@ class FilterTest {
         for (var options : List.of(new Options(), secret)) {
             var path = folder.resolve("seen.coua");
             try (var filter = new Filter(options)) {
-                filter.insert("kestrel");
+                filter.insertUnique("kestrel");
                 filter.save(path);
                 try (var loaded = Filter.load(path, options);
                         var copied = Filter.fromBytes(filter.toBytes(), options);
                         var other = copied.copy()) {
                     assertTrue(loaded.contains("kestrel") && copied.contains("kestrel"));
-                    other.insert("osprey");
-                    loaded.merge(other);
+                    other.insertUnique("osprey");
+                    loaded.mergeUnique(other);
                     assertEquals(2, loaded.size());
                     assertEquals(1, copied.size());
                 }
@@ -224,24 +300,31 @@ class FilterTest {
     void opened() {
         var path = folder.resolve("open.coua");
         try (var filter = Filter.open(path, new Options())) {
-            filter.insert("kept");
+            filter.insertUnique("kept");
             filter.commit();
             fails(Status.BUSY, () -> Filter.open(path, new Options()));
-            filter.insert("later");
+            filter.insertUnique("later");
         }
         fails(Status.MISMATCH, () -> Filter.open(path, new Options().seed(3)));
         var filter = Filter.open(path, new Options());
         assertEquals(2, filter.size());
         filter.close();
         filter.close();
-        assertThrows(IllegalStateException.class, () -> filter.insert("a"));
+        assertThrows(IllegalStateException.class, () -> filter.insertUnique("a"));
+        try (var unlucky = Filter.open(path, new Options())) {
+            unlucky.insert("given up");
+            unlucky.abandon();
+        }
+        try (var loaded = Filter.load(path, new Options())) {
+            assertEquals(2, loaded.size());
+        }
     }
 
     @Test
     void windows() {
         try (var last = new Filter(new Options().windowItems(1000))) {
             for (long key = 0; key < 5000; key++) {
-                assertTrue(last.insert(key));
+                assertTrue(last.insertUnique(key));
             }
             assertTrue(last.size() >= 1000 && last.size() < 1300);
         }
@@ -255,8 +338,8 @@ class FilterTest {
         int times = 0;
         try (var filter = new Filter(options)) {
             for (long other = 0; other < 5000; other++) {
-                filter.insert(other);
-                if (other % 10 == 0 && filter.insert(key)) {
+                filter.insertUnique(other);
+                if (other % 10 == 0 && filter.insertUnique(key)) {
                     times++;
                 }
             }
@@ -270,7 +353,7 @@ class FilterTest {
             var firsts = new int[4];
             var threads = IntStream.range(0, 4).mapToObj(number -> Thread.ofPlatform().start(() -> {
                 for (long from = 0; from < 50_000; from += 1000) {
-                    firsts[number] += trues(filter.insertMany(LongStream.range(from, from + 1000).toArray()));
+                    firsts[number] += trues(filter.insertUniqueMany(LongStream.range(from, from + 1000).toArray()));
                     filter.contains("kestrel " + from);
                 }
             })).toList();
@@ -324,7 +407,7 @@ class FilterTest {
         }
         try (var filter = new Filter()) {
             for (int i = 0; i < MANY; i += 2) {
-                assertTrue(filter.insert(keys.get(i)));
+                assertTrue(filter.insertUnique(keys.get(i)));
             }
             filter.save(folder.resolve("made-by-java"));
         }
