@@ -170,7 +170,7 @@ pub(crate) trait Column: Sized {
     fn add_bytes<'a>(&mut self, values: impl Iterator<Item = &'a [u8]>);
     /// A value that is missing.
     fn add_null(&mut self) -> PyResult<()>;
-    /// An empty one, for values that are [gathered](Self::gather).
+    /// An empty one, whose nulls are found later, for values that are [gathered](Self::gather).
     fn beside(&self) -> Self;
     /// Those of `values` that are at `places`.
     fn gather(&mut self, values: Self, places: impl Iterator<Item = Option<usize>>)

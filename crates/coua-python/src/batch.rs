@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
+use arrow_array::StructArray;
 use coua::{BatchFull, KeyHash, KeyHasher};
 use numpy::PyArray1;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::array::Column;
 use crate::signals::Signals;
-use crate::{error, key};
+use crate::{error, key, parts};
 
 /// Keys that are worked on before other threads are let in. Where a filter grows, as many take milliseconds.
 const CHUNK: usize = 1 << 12;
@@ -77,49 +79,6 @@ impl Batch {
             py.detach(|| ());
         }
         Ok(())
-    }
-
-    /// Reserves room for more keys.
-    pub(crate) fn reserve(&mut self, keys: usize) -> PyResult<()> {
-        self.hashes.try_reserve(keys).map_err(|_| {
-            pyo3::exceptions::PyMemoryError::new_err(format!(
-                "out of memory for the hashes of {keys} keys"
-            ))
-        })
-    }
-
-    /// Keys given as 64 bits.
-    pub(crate) fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
-        let hasher = self.hasher;
-        self.hashes.extend(keys.map(|key| hasher.hash(key)));
-    }
-
-    /// Keys given as bytes.
-    pub(crate) fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
-        let hasher = self.hasher;
-        self.hashes.extend(keys.map(|key| hasher.hash(key)));
-    }
-
-    /// Keys that are hashed already.
-    pub(crate) fn add_hash(&mut self, hash: KeyHash) {
-        self.hashes.push(hash);
-    }
-
-    /// A key that is missing.
-    pub(crate) fn add_null(&mut self) -> PyResult<()> {
-        let place = self.len();
-        if self.nulls == Nulls::Refuse {
-            return Err(PyTypeError::new_err(format!(
-                "key {place} of the batch is null; drop it, or use null=\"skip\""
-            )));
-        }
-        self.skipped.push(place);
-        Ok(())
-    }
-
-    /// An empty batch for other keys of the same filter, whose nulls are found later.
-    pub(crate) fn beside(&self) -> Self {
-        Self::new(self.hasher, Nulls::Skip)
     }
 
     /// Keys and nulls.
@@ -214,6 +173,58 @@ impl Batch {
         let of_keys =
             all.into_iter().enumerate().filter(|(place, _)| nulls.next_if_eq(place).is_none());
         of_keys.map(|(_, item)| item).collect()
+    }
+}
+
+impl Column for Batch {
+    fn reserve(&mut self, keys: usize) -> PyResult<()> {
+        self.hashes.try_reserve(keys).map_err(|_| {
+            PyMemoryError::new_err(format!("out of memory for the hashes of {keys} keys"))
+        })
+    }
+
+    fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
+        let hasher = self.hasher;
+        self.hashes.extend(keys.map(|key| hasher.hash(key)));
+    }
+
+    fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
+        let hasher = self.hasher;
+        self.hashes.extend(keys.map(|key| hasher.hash(key)));
+    }
+
+    fn add_null(&mut self) -> PyResult<()> {
+        let place = self.len();
+        if self.nulls == Nulls::Refuse {
+            return Err(PyTypeError::new_err(format!(
+                "key {place} of the batch is null; drop it, or use null=\"skip\""
+            )));
+        }
+        self.skipped.push(place);
+        Ok(())
+    }
+
+    fn beside(&self) -> Self {
+        Self::new(self.hasher, Nulls::Skip)
+    }
+
+    fn gather(
+        &mut self,
+        values: Self,
+        places: impl Iterator<Item = Option<usize>>,
+    ) -> PyResult<()> {
+        let hashes = values.spread(values.hashes.iter().copied().map(Some).collect(), None);
+        for place in places {
+            match place.and_then(|place| hashes[place]) {
+                Some(hash) => self.hashes.push(hash),
+                None => self.add_null()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rows(&mut self, rows: &StructArray) -> PyResult<()> {
+        parts::add_rows(self, rows)
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) fn batch_of(
     nulls: Nulls,
 ) -> PyResult<Batch> {
     refuse_single(keys)?;
+    refuse_lazy(keys)?;
     let mut batch = Batch::new(hasher, nulls);
     if let Ok(array) = keys.cast::<PyUntypedArray>() {
         array::add_numpy(&mut batch, array)?;
@@ -32,6 +33,20 @@ pub(crate) fn batch_of(
         batch.add_items(keys)?;
     }
     Ok(batch)
+}
+
+/// Values that polars has yet to compute.
+fn refuse_lazy(keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    let kind = keys.get_type();
+    let (module, name) = (kind.module()?, kind.name()?);
+    let is_lazy =
+        module.to_str()?.starts_with("polars.") && (name == "LazyFrame" || name == "Expr");
+    if !is_lazy {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "{name} has no values yet; collect a column first, such as frame.select(\"url\").collect()[\"url\"]"
+    )))
 }
 
 /// Text and bytes can be iterated over too, which is never meant.

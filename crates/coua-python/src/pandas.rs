@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array;
+use crate::array::{self, Column};
 use crate::batch::Batch;
 
 /// pandas, if it was imported: otherwise nothing is of it.
@@ -18,6 +18,13 @@ pub(crate) fn add_column(batch: &mut Batch, keys: &Bound<'_, PyAny>) -> PyResult
     let Some(pandas) = pandas(keys.py())? else { return Ok(false) };
     if keys.is_instance(&pandas.getattr("DataFrame")?)? {
         return add_table(batch, keys).map(|()| true);
+    }
+    if keys.is_instance(&pandas.getattr("MultiIndex")?)? {
+        let options = PyDict::new(keys.py());
+        options.set_item("index", false)?;
+        options.set_item("allow_duplicates", true)?;
+        let table = keys.call_method("to_frame", (), Some(&options))?;
+        return add_table(batch, &table).map(|()| true);
     }
     if !keys.is_instance(&pandas.getattr("Series")?)?
         && !keys.is_instance(&pandas.getattr("Index")?)?

@@ -8,47 +8,6 @@ use crate::array::{Column, add_arrow};
 use crate::batch::Batch;
 use crate::key::append;
 
-impl Column for Batch {
-    fn reserve(&mut self, keys: usize) -> PyResult<()> {
-        self.reserve(keys)
-    }
-
-    fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
-        self.add_integers(keys);
-    }
-
-    fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
-        self.add_bytes(keys);
-    }
-
-    fn add_null(&mut self) -> PyResult<()> {
-        self.add_null()
-    }
-
-    fn beside(&self) -> Self {
-        self.beside()
-    }
-
-    fn gather(
-        &mut self,
-        values: Self,
-        places: impl Iterator<Item = Option<usize>>,
-    ) -> PyResult<()> {
-        let hashes = values.spread(values.hashes().iter().copied().map(Some).collect(), None);
-        for place in places {
-            match place.and_then(|place| hashes[place]) {
-                Some(hash) => self.add_hash(hash),
-                None => self.add_null()?,
-            }
-        }
-        Ok(())
-    }
-
-    fn add_rows(&mut self, rows: &StructArray) -> PyResult<()> {
-        add_rows(self, rows)
-    }
-}
-
 /// One part of many keys.
 #[derive(Default)]
 struct Parts {
@@ -115,7 +74,7 @@ impl Column for Parts {
 }
 
 /// The rows of a table, or of a column of structs. One with a null in it is null.
-fn add_rows(batch: &mut Batch, rows: &StructArray) -> PyResult<()> {
+pub(crate) fn add_rows(batch: &mut Batch, rows: &StructArray) -> PyResult<()> {
     let mut columns = Vec::with_capacity(rows.num_columns());
     for column in rows.columns() {
         let mut parts = Parts::default();

@@ -125,6 +125,16 @@ class TestDuckDB:
         query = "select count(*) from (select range % 1000 as key from range(100000)) where first_seen(key)"
         assert connection.sql(query).fetchall() == [(1000,)]
 
+    def test_only_rows_that_were_chosen_first_are_seen(self) -> None:
+        connection = duckdb.connect()
+        seen = coua.CuckooFilter()
+        coua.duckdb.register(connection, "first_seen", seen)
+        chosen = "with chosen as materialized (select i from range(1000) a(i) join range(10) b(j) on i = j where i > 5)"
+        for rows in (4, 0):
+            query = f"{chosen} select count(*) from chosen where first_seen(i::varchar)"
+            assert connection.sql(query).fetchall() == [(rows,)]
+            assert len(seen) == 4
+
     def test_a_full_filter_is_an_error_of_the_query(self, parquet: Path) -> None:
         connection = duckdb.connect()
         coua.duckdb.register(connection, "first_seen", coua.CuckooFilter(1000, 0.001))
@@ -146,6 +156,28 @@ class TestDatasets:
             assert len(coua.datasets.first_seen(rows, "url", seen)) == len(first_of(column()))
         with coua.open(tmp_path / "seen.coua") as seen:
             assert len(coua.datasets.first_seen(rows, "url", seen)) == sum(key is None for key in column())
+
+    def test_each_epoch_has_the_same_rows(self, tmp_path: Path) -> None:
+        datasets = pytest.importorskip("datasets", reason="skipped: datasets is not installed")
+        import coua.datasets
+
+        rows = datasets.Dataset.from_dict({"text": ["a", "b", "a", "c"]}).to_iterable_dataset()
+        for size in (1, 2, 10_000):
+            once = coua.datasets.first_seen(rows, "text", batch_size=size)
+            assert [row["text"] for row in once.take(1)] == ["a"]
+            for _ in range(3):
+                assert [row["text"] for row in once] == ["a", "b", "c"]
+        seen = coua.CuckooFilter()
+        known = coua.datasets.first_seen(rows, "text", seen)
+        assert [[row["text"] for row in known] for _ in range(2)] == [["a", "b", "c"], []]
+
+    def test_a_dictionary_of_datasets_is_refused(self) -> None:
+        datasets = pytest.importorskip("datasets", reason="skipped: datasets is not installed")
+        import coua.datasets
+
+        parts = datasets.DatasetDict({"train": datasets.Dataset.from_dict({"text": ["a"]})})
+        with pytest.raises(TypeError, match="a DatasetDict has no rows .*; use one of its parts"):
+            coua.datasets.first_seen(parts, "text")
 
     def test_format_and_order_stay_and_nothing_is_said(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         datasets = pytest.importorskip("datasets", reason="skipped: datasets is not installed")

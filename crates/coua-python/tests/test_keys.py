@@ -269,6 +269,9 @@ def test_the_advice_for_objects_gives_a_key(key: object, advice: str) -> None:
         (pa.array([[1]]), "make strings or binary of its items"),
         (pl.DataFrame({"a": [1]}), "use the column"),
         (pa.table({"a": [1]}), "use the column"),
+        (pd.MultiIndex.from_arrays([["a"]]), "use the column"),
+        (pl.LazyFrame({"a": [1]}), "LazyFrame has no values yet; collect a column first"),
+        (pl.col("a"), "Expr has no values yet; collect a column first"),
         ([1, 2.0], "float is not a key"),
         (np.array([1, "a", 2.0], object), "float is not a key"),
         ([["a"]], "list is not a key"),
@@ -353,6 +356,7 @@ def test_rows_of_several_columns_are_tuples() -> None:
         pa.record_batch(columns),
         pa.StructArray.from_arrays([pa.array(column) for column in columns.values()], names=list(columns)),
         pd.DataFrame(columns).astype({"b": "Int64"}),
+        pd.MultiIndex.from_frame(pd.DataFrame(columns).astype({"b": "Int64"}), names=["same", "same"]),
     ]
     for table in tables:
         seen = coua.CuckooFilter()

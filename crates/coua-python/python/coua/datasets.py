@@ -28,7 +28,13 @@ def first_seen(
 
     With several columns a key is the tuple of their values. Rows with a null in their key are all kept. The format
     does not change. Works in one process, because processes cannot share a filter.
+
+    Without a filter each iteration of an `IterableDataset` begins with an empty one. With a filter iterate only once:
+    the second time its keys are no longer new. Batches of `batch_size` rows are added as a whole, also if the rest of
+    a batch is never read, as with `take`.
     """
+    if not isinstance(rows, datasets.Dataset | datasets.IterableDataset):
+        raise TypeError(f"a {type(rows).__name__} has no rows (a Dataset or an IterableDataset has); use one of its parts")
     seen = CuckooFilter() if filter is None else filter
     columns = [on] if isinstance(on, str) else list(on)
 
@@ -39,7 +45,14 @@ def first_seen(
         return new
 
     if isinstance(rows, datasets.IterableDataset):
-        kept = rows.with_format("arrow").filter(lambda table: is_new(table).tolist(), batched=True, batch_size=batch_size)
+
+        def are_new(table: pyarrow.Table, places: list[int]) -> list[bool]:
+            if filter is None and places[0] == 0:
+                seen.clear()
+            return is_new(table).tolist()
+
+        arrow = rows.with_format("arrow")
+        kept = arrow.filter(are_new, with_indices=True, batched=True, batch_size=batch_size)
         return kept.with_format(rows._formatting.format_type if rows._formatting else None)
     # `Dataset.filter` would pickle the filter to name the result.
     tables = rows.select_columns(columns).with_format("arrow").iter(batch_size)

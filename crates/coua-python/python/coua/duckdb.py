@@ -8,6 +8,15 @@
 
 DuckDB passes keys in batches and on several threads. Of equal keys exactly one is new; with `set threads = 1` it is
 the first, otherwise any of them.
+
+DuckDB chooses the order of conditions and joins, so it may call the function for rows that another condition or a
+join leaves out. Their keys are added, too, and are not new in the next query. Choose the rows first:
+
+>>> seen = coua.CuckooFilter()
+>>> coua.duckdb.register(connection, "new_number", seen)
+>>> rows = "with chosen as materialized (select i from range(10) t(i) where i > 5)"
+>>> connection.sql(rows + " select i from chosen where new_number(i::varchar)").fetchall(), len(seen)
+([(6,), (7,), (8,), (9,)], 4)
 """
 
 import duckdb
