@@ -1,5 +1,6 @@
 //! Programs in C and C++, compiled with all warnings as errors and linked with the library under test.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 
 const STRICT: [&str; 6] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-g"];
 /// What the standard library of Rust needs of the system.
-const SYSTEM: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
+const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
 /// How a program is linked with libcoua.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,8 +60,11 @@ impl Program {
     pub(crate) fn compiled(source: &str, linked: Linked, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("program");
-        let is_cpp = Path::new(source).extension().is_some_and(|extension| extension == "cpp");
-        let (compiler, standard) = if is_cpp { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
+        let (compiler, standard) = match Path::new(source).file_name().and_then(OsStr::to_str) {
+            Some("plus.cpp") => ("c++", "-std=c++17"),
+            Some("wrapper.cpp") => ("c++", "-std=c++20"),
+            _ => ("cc", "-std=c11"),
+        };
         let mut compile = Command::new(compiler);
         compile.arg(standard).args(STRICT).args(flags).arg("-I").arg(in_crate("include"));
         compile.arg("-o").arg(&path).arg(in_crate(source));

@@ -4,4 +4,5 @@ mod compile;
 mod documents;
 mod exchange;
 mod header;
+mod installed;
 mod programs;

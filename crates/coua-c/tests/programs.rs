@@ -6,13 +6,14 @@ use std::process::Command;
 use crate::compile::{Linked, Program, output};
 
 /// Every test in C.
-const TESTS: [&str; 6] = [
+const TESTS: [&str; 7] = [
     "tests/c/verbs.c",
     "tests/c/hostile.c",
     "tests/c/files.c",
     "tests/c/disk.c",
     "tests/c/threads.c",
     "tests/c/plus.cpp",
+    "tests/c/wrapper.cpp",
 ];
 
 #[test]
