@@ -8,6 +8,7 @@ use crate::commands::{
 #[cfg(feature = "server")]
 use crate::commands::{pull, push};
 use crate::filter::Location;
+use crate::key::UrlForm;
 use crate::terminal::{Exit, Failure, Result, Stream};
 use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -111,22 +112,50 @@ fn refuse_options_of_files(matches: &ArgMatches) -> Result<()> {
     Err(Failure::at(format_args!("--{}", option.replace('_', "-")), reason))
 }
 
-/// Turns `--stats json` into `--stats=json`, which clap would read as an input. After `--` all are inputs.
+/// Turns `--stats json` into `--stats=json`, and likewise the options of `--url`: clap would read the second word as an
+/// input. After `--` all are inputs.
 fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let is_format = |word: &OsStr| word == "json" || word == "text";
     let (mut arguments, mut are_inputs): (Vec<OsString>, bool) = (Vec::new(), false);
     for argument in given {
         are_inputs |= argument == "--";
-        let last = arguments.last_mut().filter(|last| !are_inputs && *last == "--stats");
-        match last.filter(|_| is_format(&argument)) {
-            Some(stats) => {
-                stats.push("=");
-                stats.push(argument);
+        let last = arguments.last_mut().filter(|last| !are_inputs && is_value(last, &argument));
+        match last {
+            Some(option) => {
+                option.push("=");
+                option.push(argument);
             }
             None => arguments.push(argument),
         }
     }
     arguments
+}
+
+/// Whether a word is the value of the option before it, which may also have none.
+fn is_value(option: &OsStr, word: &OsStr) -> bool {
+    match (option.to_str(), word.to_str()) {
+        (Some("--stats"), Some(word)) => word == "json" || word == "text",
+        (Some("--url"), Some(word)) => !word.is_empty() && word.parse::<UrlForm>().is_ok(),
+        _ => false,
+    }
+}
+
+/// Options of `uniq`, and what to use instead.
+const OF_UNIQ: [(&str, &str); 5] = [
+    ("-w", "to compare only the first 3 characters, use --regex '^.{0,3}'"),
+    ("-s", "to skip the first 3 characters, use --regex '^.{0,3}(.*)'"),
+    ("-f", "to skip the first field, use -k 2-"),
+    ("-u", "to print only lines that occur once, use --keep none"),
+    ("-D", "to print all lines that occur more than once, use -d --keep none"),
+];
+
+/// The failure to report if an unknown option is one of `uniq`.
+fn option_of_uniq(answer: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(option)) = answer.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let (option, remedy) = OF_UNIQ.into_iter().find(|(name, _)| name == option)?;
+    let is_unknown = answer.kind() == ErrorKind::UnknownArgument;
+    is_unknown.then(|| Failure::at(option, format_args!("is no option of coua; {remedy}")))
 }
 
 /// The failure to report if the unknown command is the name of a file.
@@ -145,7 +174,7 @@ fn print_answer(answer: &clap::Error) -> Result<Exit> {
     if answer.kind() == ErrorKind::InvalidUtf8 {
         return Err(not_text());
     }
-    if let Some(failure) = file_without_command(answer) {
+    if let Some(failure) = file_without_command(answer).or_else(|| option_of_uniq(answer)) {
         return Err(failure);
     }
     if answer.use_stderr() {

@@ -18,6 +18,14 @@ static PARSER: DateTimeParser = DateTimeParser::new();
 /// microseconds and nanoseconds. Each with its number per millisecond.
 const UNITS: [(f64, f64); 4] = [(1e11, 1e-3), (1e14, 1.0), (1e17, 1e3), (f64::INFINITY, 1e6)];
 
+/// Numbers below this one (seconds before 1973) are no times unless their unit is given: they are dates such as 20261121,
+/// years, or days of spreadsheets.
+const LEAST: f64 = 1e8;
+
+/// Formats of dates that are written as a number, each with an example.
+const DATES: [(&str, &str); 3] =
+    [("20261121", "%Y%m%d"), ("202611210400", "%Y%m%d%H%M"), ("20261121040000", "%Y%m%d%H%M%S")];
+
 /// How many years ago a date without a year may be: a 29th of February is at most eight years old.
 const YEARS_BACK: i16 = 8;
 
@@ -29,7 +37,10 @@ static STATED: OnceLock<u64> = OnceLock::new();
 /// Sets the present to the time in the environment, if there is one.
 pub(crate) fn read_environment() -> Result<()> {
     let Some(text) = env::var_os(STATED_TIME) else { return Ok(()) };
-    let time = TimeSyntax::default().parse(text.as_encoded_bytes(), u64::MAX).ok_or_else(|| {
+    let syntaxes = [TimeFormat::Seconds, TimeFormat::Rfc3339]
+        .map(|format| TimeSyntax { format, ..TimeSyntax::default() });
+    let mut times = syntaxes.iter().filter_map(|it| it.parse(text.as_encoded_bytes(), u64::MAX));
+    let time = times.next().ok_or_else(|| {
         let reason =
             "expected a time such as 2026-11-21T04:00:00Z, or a number of seconds since 1970";
         Failure::at(STATED_TIME, reason)
@@ -100,8 +111,11 @@ impl TimeFormat {
             "nanoseconds" | "ns" => Self::Nanoseconds,
             pattern if pattern.contains('%') => {
                 let some_time = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
-                strtime::format(pattern, &some_time)
-                    .map_err(|error| format!("invalid time format: {error}"))?;
+                let wrong = |error| format!("invalid time format: {error}");
+                let example = strtime::format(pattern, &some_time).map_err(wrong)?;
+                strtime::parse(pattern, example).map_err(|error| {
+                    format!("cannot read times of this format: {error}; write a zone's name as it stands, without %Z, and set --time-zone")
+                })?;
                 Self::Pattern(pattern.into())
             }
             _ => {
@@ -123,6 +137,7 @@ impl TimeSyntax {
             |number: f64| UNITS.iter().find(|(end, _)| number < *end).map(|(_, unit)| *unit);
         match &self.format {
             TimeFormat::Any => match number(text) {
+                Some(number) if number < LEAST || date_format(text).is_some() => None,
                 Some(number) => millis(number / unit_of(number)?),
                 None => self.rfc_3339(text),
             },
@@ -181,6 +196,24 @@ fn has_possible_offset(text: &[u8]) -> bool {
 
 fn is_possible(offset: Offset) -> bool {
     offset.seconds().abs() < DAY
+}
+
+/// The value of --time-format to try for a text that is not a time, if it is a number.
+pub(crate) fn proposed_format(text: &str) -> &'static str {
+    let is_number = || number(text.as_bytes()).is_some_and(|number| number < LEAST);
+    date_format(text.as_bytes()).unwrap_or(if is_number() {
+        "seconds, if it is in 1970 to 1973"
+    } else {
+        ""
+    })
+}
+
+/// The format of a date that is written as a number, if it can be one of the 20th or 21st century.
+fn date_format(text: &[u8]) -> Option<&'static str> {
+    let (_, format) = DATES.into_iter().find(|(example, _)| example.len() == text.len())?;
+    let is_date =
+        strtime::parse(format, text).is_ok() && matches!(text, [b'1', b'9', ..] | [b'2', b'0', ..]);
+    is_date.then_some(format)
 }
 
 fn since_1970(time: Timestamp) -> Option<u64> {
@@ -317,8 +350,17 @@ mod tests {
             "2026-13-01T00:00:00Z",
             "nan",
             "9999999999999999999999",
+            "2026",
+            "45990.5",
+            "20261121",
+            "19991231",
+            "202611210400",
+            "20261121040000",
         ] {
             assert_eq!(any(text), None, "{text}");
+        }
+        for text in ["100000000", "220011210400", "202613210400"] {
+            assert!(any(text).is_some(), "{text}");
         }
         assert_eq!(moment_text(1_795_233_600_123), "2026-11-21T04:00:00.123Z");
         assert_eq!(moment_text(u64::MAX), format!("{} ms after 1970", u64::MAX));
@@ -343,7 +385,14 @@ mod tests {
             assert_eq!(parse(apache, &format!("10/Oct/2000:13:55:36 {impossible}")), None);
         }
         assert_eq!(parse("%H:%M", "10:00"), None, "no day");
-        for text in ["iso", "%", "%Q%!", ""] {
+        for (text, format) in DATES {
+            assert_eq!(
+                parse(format, text).map(|time| time % 86_400_000 / 3_600_000),
+                Some(if format.contains("%H") { 4 } else { 0 })
+            );
+            assert_eq!(proposed_format(text), format);
+        }
+        for text in ["iso", "%", "%Q%!", "", "%Y-%m-%d %H:%M:%S %Z"] {
             assert!(TimeFormat::named(text).is_err(), "{text}");
         }
     }

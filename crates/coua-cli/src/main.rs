@@ -28,6 +28,7 @@ const STACK: usize = 1 << 20;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
+        let defect = defect.to_string().replace('\n', " ");
         terminal::message::say(format_args!("internal error, please report it: {defect}"));
     }));
     // The system may leave the first thread little. Another one takes memory elsewhere, so only then.

@@ -100,7 +100,7 @@ pub(crate) struct WindowArgs {
     /// Field that holds the time of a record: fields as with -k, a column, or a JSON pointer
     ///
     /// The latest time read so far is the present, so old files can be replayed, and records may be out of order. A
-    /// record older than the window counts as new unless it is known, and is not remembered. A time that cannot be read,
+    /// record older than the window counts as new, and is not remembered. A time that cannot be read,
     /// or is more than a generation ahead of the system's clock, counts as a missing key.
     #[arg(long, hide_short_help = true, value_name = "FIELD")]
     pub(crate) time_field: Option<String>,
@@ -108,8 +108,8 @@ pub(crate) struct WindowArgs {
     /// Format of the time [default: rfc3339, or a number]
     ///
     /// rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970 (by default told apart by their
-    /// magnitude); or a format such as %d/%b/%Y:%H:%M:%S %z. A date without a year is in the last year in which it is not
-    /// in the future.
+    /// magnitude, from 1973 on); or a format such as %d/%b/%Y:%H:%M:%S %z or %Y%m%d. A date without a year is in the last
+    /// year in which it is not in the future.
     #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
           allow_hyphen_values = true)]
     time_format: Option<TimeFormat>,

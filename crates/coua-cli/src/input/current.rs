@@ -9,7 +9,7 @@ use crate::record::Places;
 use crate::runs::Checksum;
 use crate::terminal::message::reason;
 use crate::terminal::{CancelToken, Failure, Result, Verbosity};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -192,7 +192,9 @@ impl Current {
         };
         match compression {
             // The decoders' errors have no OS error number.
-            Some(kind) if error.raw_os_error().is_none() => {
+            Some(kind)
+                if error.raw_os_error().is_none() && error.kind() != ErrorKind::Unsupported =>
+            {
                 let reason = reason(error);
                 let is_whole = reason.contains("memory");
                 let what = if is_whole { "no memory to decompress" } else { "broken" };

@@ -3,6 +3,7 @@
 use crate::input::Coding;
 use crate::input::tap::{Digest, Tap};
 use bzip2::bufread::MultiBzDecoder;
+use coua::snapshot::MAGIC;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
@@ -97,29 +98,64 @@ pub(super) fn zstd_decoder<'d, R: BufRead>(
     Ok(decoder)
 }
 
-const UTF_16: &str = "UTF-16 text";
+/// A format that is not read.
+struct OtherFormat {
+    what: &'static str,
+    /// Bytes of such a file.
+    magic: &'static [u8],
+    /// Where they are.
+    at: usize,
+    remedy: &'static str,
+}
 
-/// Unsupported formats: name, first bytes, and what to do.
-static OTHERS: [(&str, &[u8], &str); 9] = [
-    (UTF_16, b"\xff\xfe", "use --encoding utf-16"),
-    (UTF_16, b"\xfe\xff", "use --encoding utf-16"),
-    ("a zip archive", b"PK\x03\x04", "pipe in the output of `unzip -p`"),
-    ("a 7z archive", b"7z\xbc\xaf\x27\x1c", "pipe in the output of `7z e -so`"),
-    ("an lzma file", b"\x5d\0\0", "pipe in the output of `xz -dc --format=lzma`"),
-    ("an lz4 file of the legacy format", b"\x02\x21\x4c\x18", "pipe in the output of `lz4 -dc`"),
-    ("an lzop file", b"\x89LZO\0", "pipe in the output of `lzop -dc`"),
-    ("a `compress` file", b"\x1f\x9d", "pipe in the output of `gzip -dc`"),
-    ("a Parquet file", b"PAR1\x15", "convert it to CSV or JSON lines"),
+const fn other(what: &'static str, magic: &'static [u8], remedy: &'static str) -> OtherFormat {
+    OtherFormat { what, magic, at: 0, remedy }
+}
+
+const CONVERT: &str = "convert it to CSV or JSON lines";
+const DECODE: &str = "use --encoding utf-16";
+const FILTER: &str = "name a file, not compressed, after --known or --filter";
+
+/// Formats that are not read, with what to do.
+static OTHERS: [OtherFormat; 16] = [
+    other("UTF-16 text", b"\xff\xfe", DECODE),
+    other("UTF-16 text", b"\xfe\xff", DECODE),
+    other("a zip archive", b"PK\x03\x04", "pipe in the output of `unzip -p`"),
+    other("a 7z archive", b"7z\xbc\xaf\x27\x1c", "pipe in the output of `7z e -so`"),
+    other("an lzma file", b"\x5d\0\0", "pipe in the output of `xz -dc --format=lzma`"),
+    other(
+        "an lz4 file of the legacy format",
+        b"\x02\x21\x4c\x18",
+        "pipe in the output of `lz4 -dc`",
+    ),
+    other("an lzop file", b"\x89LZO\0", "pipe in the output of `lzop -dc`"),
+    other("a `compress` file", b"\x1f\x9d", "pipe in the output of `gzip -dc`"),
+    other("a Parquet file", b"PAR1\x15", CONVERT),
+    other("an Arrow file", b"ARROW1\0\0", CONVERT),
+    other("an Arrow stream", b"\xff\xff\xff\xff", CONVERT),
+    other("an Avro file", b"Obj\x01", CONVERT),
+    other("an ORC file", b"ORC", CONVERT),
+    other("an SQLite database", b"SQLite format 3\0", "pipe in rows with `sqlite3 -csv`"),
+    OtherFormat { at: 257, ..other("a tar archive", b"ustar", "pipe in the output of `tar -xO`") },
+    other("a filter of coua", &MAGIC, FILTER),
 ];
 
-/// Returns an error if an input that begins like this is unsupported. Every UTF-16 text of some length has a zero byte.
-fn refuse_others(start: &[u8]) -> io::Result<()> {
-    let is_it = |(what, magic, _): &&(&str, &[u8], &str)| {
-        start.starts_with(magic) && (*what != UTF_16 || start.contains(&0))
+impl OtherFormat {
+    /// Whether an input that begins like this has the format. A text may begin like those without a control
+    /// character, but has no zero byte.
+    fn begins(&self, start: &[u8]) -> bool {
+        let is_rare = self.magic.iter().any(u8::is_ascii_control);
+        let found = start.get(self.at..).is_some_and(|start| start.starts_with(self.magic));
+        found && (is_rare || start.contains(&0))
+    }
+}
+
+/// Returns an error if an input that begins like this is unsupported.
+pub(super) fn refuse_others(start: &[u8]) -> io::Result<()> {
+    let Some(OtherFormat { what, remedy, .. }) = OTHERS.iter().find(|it| it.begins(start)) else {
+        return Ok(());
     };
-    let Some((what, _, remedy)) = OTHERS.iter().find(is_it) else { return Ok(()) };
-    let reason = format!("is {what}; {remedy}");
-    Err(io::Error::new(io::ErrorKind::InvalidData, reason))
+    Err(io::Error::new(io::ErrorKind::Unsupported, format!("is {what}; {remedy}")))
 }
 
 /// A format that an input with this beginning may have, and the whole magic that would confirm it.

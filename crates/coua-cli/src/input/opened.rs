@@ -150,6 +150,10 @@ impl Read for Opened {
             self.read += read;
             read
         };
+        let is_start = self.from.place.offset == 0 && self.from.skipped == 0;
+        if is_start && self.decoded.compression.is_some() {
+            decompress::refuse_others(&buffer[..read])?;
+        }
         self.from.skipped += read as u64;
         Ok(read)
     }

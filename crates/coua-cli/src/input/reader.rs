@@ -8,6 +8,7 @@ use crate::record::{
     BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory, unmarked,
 };
 use crate::terminal::{CancelToken, Failure, Result, Verbosity};
+use memchr::memchr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,6 +38,8 @@ pub(crate) struct BlockReader {
     /// Bytes in a block, unless a record is longer.
     pub(crate) block_bytes: usize,
     budget: Arc<Budget>,
+    /// An input of lines with zero bytes was met.
+    has_zeros: bool,
 }
 
 impl BlockReader {
@@ -65,6 +68,7 @@ impl BlockReader {
             unpaused: false,
             block_bytes: BLOCK,
             budget: Arc::default(),
+            has_zeros: false,
         }
     }
 
@@ -206,6 +210,7 @@ impl BlockReader {
             }
             searched = self.splitter.split(&block.bytes[..filled], searched, &mut block.ends);
         };
+        self.warn_of_zeros(current, &block.bytes[..filled]);
         let start = block.size();
         self.carry.clear();
         self.carry.shrink_to(GIANT_BLOCK);
@@ -221,6 +226,19 @@ impl BlockReader {
         self.take_header(current, block)?;
         current.records += block.len() as u64;
         Ok(more)
+    }
+
+    /// Warns once if an input of lines begins with zero bytes.
+    fn warn_of_zeros(&mut self, current: &Current, bytes: &[u8]) {
+        let has_lines =
+            matches!(self.format, RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. });
+        if has_lines && current.records == 0 && !self.has_zeros && memchr(0, bytes).is_some() {
+            self.has_zeros = true;
+            self.means.verbosity.say(format_args!(
+                "{}: contains NUL bytes, as no text does; use -0 if they end records, or --encoding (such as utf-16le)",
+                current.name
+            ));
+        }
     }
 
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.

@@ -1,5 +1,6 @@
 //! The keys of a block, a filter's answers about them, and the records to write.
 
+use crate::clock::proposed_format;
 use crate::record::Header;
 use coua::window::When;
 use coua::{BatchFull, Insertion, KeyHash};
@@ -49,8 +50,9 @@ impl fmt::Display for Missing {
             Self::Match => f.write_str("the regular expression does not match"),
             Self::Groups => f.write_str("no group of the regular expression matched"),
             Self::Time(text) => {
-                let text = text.escape_debug();
-                write!(f, "cannot read the time \"{text}\"; set --time-format")
+                let (shown, format) = (text.escape_debug(), proposed_format(text));
+                let blank = if format.is_empty() { "" } else { " " };
+                write!(f, "cannot read the time \"{shown}\"; set --time-format{blank}{format}")
             }
             Self::TimeAhead(text) => {
                 write!(f, "its time \"{}\" is in the future", text.escape_debug())

@@ -22,7 +22,12 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     pub(crate) fn new(pattern: &str) -> Result<Self> {
-        let regex = Regex::new(pattern).map_err(|error| Failure::at("--regex", error))?;
+        let regex = Regex::new(pattern).map_err(|error| {
+            // The last line has the reason, without the picture of its place.
+            let (text, name) = (error.to_string(), format_args!("--regex {pattern}"));
+            let reason = text.lines().last().unwrap_or_default();
+            Failure::at(name, reason.strip_prefix("error: ").unwrap_or(reason))
+        })?;
         // A regex for texts compiles only if it matches nothing but UTF-8.
         let matches_bytes = regex::Regex::new(pattern).is_err();
         Ok(Self { groups: regex.capture_locations(), regex, matches_bytes, absent: String::new() })

@@ -150,9 +150,12 @@ impl UrlForm {
                 .any(|option| matches!(option, UrlOption::Drop(it) if is_like(name, it.as_bytes())))
         };
         let mut parameters: Vec<&[u8]> = normal.split(|byte| *byte == b'&').collect();
-        let count = parameters.len();
-        parameters.retain(|parameter| !is_dropped(parameter));
-        let has_dropped_all = count > 0 && parameters.is_empty();
+        let is_changed = |option: &UrlOption| {
+            matches!(option, UrlOption::Drop(_) | UrlOption::Shape | UrlOption::SortQuery)
+        };
+        if self.0.iter().any(is_changed) {
+            parameters.retain(|parameter| !parameter.is_empty() && !is_dropped(parameter));
+        }
         if self.has(&UrlOption::Shape) {
             for parameter in &mut parameters {
                 *parameter = &parameter[..name(parameter)];
@@ -163,7 +166,7 @@ impl UrlForm {
             // Parameters of one name keep their order, which may matter.
             parameters.sort_by_key(|parameter| &parameter[..name(parameter)]);
         }
-        if !has_dropped_all {
+        if !parameters.is_empty() {
             key.push(b'?');
             key.extend(parameters.join(&b'&'));
         }
@@ -282,7 +285,10 @@ mod tests {
             ("no-slash", "http://a.example/b/", "http://a.example/b"),
             ("no-slash", "http://a.example/?q=/", "http://a.example?q=/"),
             ("sort-query", "http://a.example/?b=2&a=%7e&b=1&a", "http://a.example/?a=~&a&b=2&b=1"),
-            ("sort-query", "http://a.example/?", "http://a.example/?"),
+            ("sort-query", "http://a.example/?", "http://a.example/"),
+            ("no-www", "http://a.example/?&b=&", "http://a.example/?&b=&"),
+            ("drop=a", "http://a.example/?&a=1&&b=2&", "http://a.example/?b=2"),
+            ("sort-query", "http://a.example/?&", "http://a.example/"),
             ("drop=utm_*", "http://a.example/?utm_source=x&id=1&utm_", "http://a.example/?id=1"),
             ("drop=utm_*", "http://a.example/?utm_source=x#top", "http://a.example/"),
             (
@@ -290,7 +296,7 @@ mod tests {
                 "http://a.example/?id=1&ids=2&phpsessid",
                 "http://a.example/?ids=2",
             ),
-            ("shape", "http://a.example/b?z=1&a=2&z=3&", "http://a.example/b?&a&z"),
+            ("shape", "http://a.example/b?z=1&a=2&z=3&", "http://a.example/b?a&z"),
             ("no-scheme,no-www,no-slash", "https://www.a.example/", "//a.example"),
             ("no-www", "no url", "no url"),
         ] {

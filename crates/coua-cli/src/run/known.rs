@@ -61,7 +61,9 @@ impl Reading {
         let mut reader =
             BlockReader::new(inputs, hashing.format.clone(), headers, stop, Arc::default());
         let (mut batch, mut has_key, mut first) = (Batch::default(), false, None);
-        while reader.next_block(&mut batch.block)? {
+        while reader.next_block(&mut batch.block).map_err(|failure| {
+            if hashing.keys.csv().is_some() { with_remedy(failure) } else { failure }
+        })? {
             hashing.hash(&mut batch.block, &mut batch.keys);
             if let Some(failure) = batch.block.failure.take() {
                 return Err(failure);
@@ -73,7 +75,7 @@ impl Reading {
         match first {
             Some(first) if !has_key && hashing.on_missing.is_none() => {
                 let reason = "no record of --known has a key; fix the option that selects keys, or add --missing";
-                Err(Failure::at(first, reason))
+                Err(with_remedy(Failure::at(first, reason)))
             }
             _ => Ok(filter.into()),
         }
@@ -86,6 +88,17 @@ fn first_without_key(Batch { block, keys, .. }: &Batch) -> Option<String> {
         Reason::Missing(missing) => Some(format!("{}: {missing}", block.record_name(it.record))),
         _ => None,
     })
+}
+
+/// The failure of a file of --known that has no keys as the inputs have them.
+fn with_remedy(failure: Failure) -> Failure {
+    match failure {
+        Failure::At { exit, name, reason } => {
+            let remedy = "for keys in another form, make a filter of them (`coua add FILTER`), and name that";
+            Failure::At { exit, name, reason: format!("{reason}; {remedy}") }
+        }
+        closed @ Failure::OutputClosed => closed,
+    }
 }
 
 fn no_memory(error: impl std::fmt::Display) -> Failure {

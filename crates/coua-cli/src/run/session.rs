@@ -2,7 +2,7 @@
 
 use crate::filter::{Op, RunFilter};
 use crate::input::{BlockReader, Survey};
-use crate::key::{Hashing, Reason};
+use crate::key::{Hashing, Reason, Seen};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::terminal::{
@@ -139,6 +139,9 @@ impl Session {
         let fate = match job.op {
             Op::Add | Op::AddNew => "not added",
             Op::Remove => "not removed",
+            _ if job.reading.keeps_missing() && job.printed == Some(Seen::Repeat) => {
+                "counted as new"
+            }
             _ if job.reading.keeps_missing() => "passed through",
             _ => "dropped",
         };

@@ -4,7 +4,7 @@
 //! would be lost without an error.
 
 use crate::platform;
-use crate::terminal::text::{printable, printable_lines};
+use crate::terminal::text::printable;
 use coua::LoadError;
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
@@ -146,7 +146,7 @@ impl Failure {
 
 /// Prints a message on standard error. If that is closed, nothing is printed.
 pub(crate) fn say(text: impl Display) {
-    writeln!(io::stderr().lock(), "coua: {}", printable_lines(&text.to_string())).ok();
+    writeln!(io::stderr().lock(), "coua: {}", printable(&text.to_string())).ok();
 }
 
 /// Whether notes and warnings are printed.

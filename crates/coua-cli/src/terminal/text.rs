@@ -12,12 +12,6 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(escaped).collect::<String>().into()
 }
 
-/// The same for several lines, as in messages of libraries.
-pub(crate) fn printable_lines(text: &str) -> String {
-    let lines: Vec<_> = text.split('\n').map(printable).collect();
-    lines.join("\n")
-}
-
 fn escaped(letter: char) -> String {
     if letter.is_control() { letter.escape_default().collect() } else { letter.into() }
 }

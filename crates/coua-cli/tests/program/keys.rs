@@ -200,9 +200,9 @@ fn json_pointers() {
 
 #[test]
 fn broken_json() {
-    let input = "{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n{\"id\":1}\n\n\u{0}\n";
+    let input = "{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n{\"id\":1}\n\n\u{1}\n";
     let run = run_with(input.as_bytes(), ["dedup", "--json", "/id"]);
-    assert_eq!(run.stdout, b"{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n\n\0\n");
+    assert_eq!(run.stdout, b"{\"id\":1}\nnot json\n{\"id\":1\n{\"id\":null}\n\n\x01\n");
     let message = "coua: 5 records without a key passed through (first: standard input: record 2: \
                    invalid JSON)\n";
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), message));
@@ -223,7 +223,7 @@ fn regular_expressions() {
     assert_eq!(text("a-x\nb-x\nc-y\n", &["--regex", "-x|-y"]), "a-x\nc-y\n");
     let bad = run_with(b"", ["dedup", "--regex", "("]);
     assert_eq!(bad.code, Some(2));
-    assert!(bad.stderr.starts_with("coua: --regex: "), "{}", bad.stderr);
+    assert_eq!(bad.stderr, "coua: --regex (: unclosed group\n");
 }
 
 #[test]

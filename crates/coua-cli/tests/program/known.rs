@@ -117,7 +117,8 @@ fn known_records_without_a_key_are_told() {
         2,
         &format!(
             "coua: {}: record 1: invalid JSON: no record of --known has a key; fix the option that \
-             selects keys, or add --missing\n",
+             selects keys, or add --missing; for keys in another form, make a filter of them \
+             (`coua add FILTER`), and name that\n",
             folder.join("ids")
         ),
     );

@@ -30,7 +30,7 @@ fn a_giant_record_without_memory_for_its_key_is_told() {
     let folder = Folder::new();
     fs::File::create(folder.join("big")).unwrap().set_len(300_000_000).unwrap();
     for option in ["--trim", "--ignore-case", "-k 1", "--csv 1", "--url", "--json /a"] {
-        let script = format!("ulimit -v 700000; $COUA dedup -j1 {option} big");
+        let script = format!("ulimit -v 700000; $COUA dedup -q -j1 {option} big");
         shell(folder.path(), &script)
             .failed(2, "coua: big: no memory for a record of more than 299999999 bytes\n");
     }

@@ -30,6 +30,11 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
             IfPresent::Skip => self.into.filter.newest(self.hashes),
             IfPresent::AddCopy => vec![None; self.hashes.len()],
         };
+        for at in 0..self.hashes.len() {
+            if self.into.filter.is_outdated(self.when, at) {
+                self.found[at] = None;
+            }
+        }
         // An item that is already present stays present in this chunk: items are only added, or move to newer
         // generations.
         let wanted = (0..self.hashes.len()).filter(|&at| self.is_wanted(at));
@@ -44,7 +49,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
             next += run.len();
             let inserted = match target {
                 Some(number) => self.insert_run(number, run, room)?,
-                None => self.let_pass(run),
+                None => self.pass_outdated(run),
             };
             if self.into.count(inserted) {
                 // All of the run were new, so the last one was the last to be counted.
@@ -129,13 +134,13 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
         }
     }
 
-    fn let_pass(&mut self, run: &[usize]) -> usize {
-        let places = self.still_wanted(run, None);
-        for &at in &*places {
+    /// Items older than the window are not inserted. They are no repeats: their copies in the window are younger.
+    fn pass_outdated(&mut self, run: &[usize]) -> usize {
+        for &at in run {
             self.outcomes[at] = Insertion::Inserted;
         }
         if let Some(aging) = &mut self.into.filter.aging {
-            aging.outdated += places.len() as u64;
+            aging.outdated += run.len() as u64;
         }
         0
     }
@@ -162,6 +167,11 @@ impl Generations {
             _ => aging.clock,
         };
         Some(aging.window.generation_of(time)).filter(|number| self.remembers(*number))
+    }
+
+    /// Whether an item is older than the window.
+    fn is_outdated(&self, when: When<'_>, item: usize) -> bool {
+        matches!(when, When::Each(_)) && self.target(when, item).is_none()
     }
 
     /// The number of items that may be inserted before the clock must be checked again.

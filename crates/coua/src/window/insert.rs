@@ -96,8 +96,8 @@ impl Generations {
     ///
     /// A repeat changes nothing, unless the age of items counts from when they were
     /// [last seen](crate::window::AgeFrom::LastSeen): then it moves to the generation of its time, if that is newer.
-    /// For an unknown item that is too old for the window, nothing is inserted, but the answer is
-    /// [`Insertion::Inserted`].
+    /// An item older than the window is not inserted, and no repeat: the answer is [`Insertion::Inserted`], even if the
+    /// window holds a younger copy.
     ///
     /// O(keys * generations) expected, if the items are in the order of their times. Otherwise each item of
     /// another generation than the one before may cost O(generations^2).

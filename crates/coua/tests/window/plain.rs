@@ -67,12 +67,12 @@ impl Plain {
         let time = if self.window.clock() == Clock::Given { time } else { self.clock };
         let number = time / self.window.step();
         let present = self.clock / self.window.step();
+        if number + u64::from(self.window.generations()) < present {
+            return Outcome::Inserted;
+        }
         if copies == Copies::Keep && self.count(key) > 0 {
             self.renew(key, number);
             return Outcome::Repeat;
-        }
-        if number + u64::from(self.window.generations()) < present {
-            return Outcome::Inserted;
         }
         if self.len() >= self.limit {
             return Outcome::Full;

@@ -70,7 +70,9 @@ fn marks_can_be_taken_back() {
 #[test]
 fn other_commands_know_windows() {
     let folder = Folder::new();
-    for (name, text) in [("one.coua", "0 a\n1800 b\n"), ("two.coua", "2000 c\n1800 b\n")] {
+    for (name, text) in
+        [("one.coua", "1767250000 a\n1767251800 b\n"), ("two.coua", "1767252000 c\n1767251800 b\n")]
+    {
         run_with(
             text.as_bytes(),
             ["add", &folder.join(name), "--window", "1h", "--time-field", "1", "-k2"],

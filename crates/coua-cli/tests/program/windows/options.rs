@@ -49,7 +49,7 @@ fn options_must_agree_with_the_filter() {
     assert!(refused(&["--time-field", "1"]).contains("drop --time-field"));
     dedup(&folder, "a\n", &["--window", "60m", "COUA_NOW", "0"]).good();
     run_with(
-        b"0 a\n",
+        b"1767250000 a\n",
         ["add", &folder.join("t.coua"), "--window", "1h", "--time-field", "1", "-k2"],
     )
     .good();
