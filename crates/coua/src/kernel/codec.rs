@@ -153,10 +153,25 @@ impl SlotCodec {
 pub(super) mod tests {
     use super::*;
     use crate::kernel::{Geometry, LevelGeometry, Resolution};
+    use crate::simd::{Isa, Words};
     use crate::smoke::few_in_miri;
+    use crate::table::SegmentMut;
 
     pub(in crate::kernel) fn all_codecs() -> impl Iterator<Item = SlotCodec> {
         few_in_miri(MIN_FINGERPRINT_BITS..=MAX_FINGERPRINT_BITS, 9).filter_map(SlotCodec::new)
+    }
+
+    impl LevelGeometry {
+        /// Fills an empty segment: `values` has a value for each slot, 0 for a free one.
+        pub(in crate::kernel) fn fill(&self, segment: &mut SegmentMut<'_>, values: &[u64]) {
+            let level = self.on_words();
+            for (slot, &value) in (0..).zip(values) {
+                let (bucket, position) = (slot / u64::from(SLOTS), slot % u64::from(SLOTS));
+                let [position, value] = [position, value].map(|it| Words.splat(it));
+                let change = level.change(&level.bucket(segment, bucket), position, value);
+                level.write(segment, &change);
+            }
+        }
     }
 
     /// A level whose slots are so encoded.

@@ -18,7 +18,7 @@
 //! Each slot also holds a *choice bit*: 0 in the primary bucket, 1 in the alternate bucket. It is compared
 //! with the fingerprint, so it costs no rate, and it makes a slot's cell unambiguous.
 
-use super::codec::{CHOICE_BITS, Encoding, SLOTS, SlotCodec};
+use super::codec::{CHOICE_BITS, Encoding, SlotCodec};
 
 /// Choice bit of a slot value: 0 in the primary bucket, 1 in the alternate bucket.
 pub(crate) const ALTERNATE: u64 = 1;
@@ -76,11 +76,6 @@ impl LevelGeometry {
 
     /// Spreads a fingerprint over the upper half of a word (2^64 divided by the golden ratio).
     pub(crate) const OFFSET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-    /// Slots of a segment.
-    pub(crate) fn slots(&self) -> u64 {
-        self.buckets * u64::from(SLOTS)
-    }
 
     /// Bytes of a segment, with the tail that lets every load read eight bytes.
     pub(crate) fn bytes(&self) -> u64 {

@@ -251,11 +251,11 @@ mod tests {
             let Some(avx2) = codec.avx2 else { continue };
             let level = level_with(codec);
             let value = random() & ((1 << codec.slot_bits) - 1) & !ALTERNATE;
-            let values: Vec<u64> = (0..level.slots())
+            let values: Vec<u64> = (0..level.buckets * u64::from(SLOTS))
                 .map(|_| value ^ (random() % 2) << (random() % u64::from(codec.slot_bits)))
                 .collect();
             let mut table = Table::new(0, level.bytes()).unwrap();
-            codec.pack(&mut table.segment_mut(0), &values);
+            level.fill(&mut table.segment_mut(0), &values);
             let holding = |bucket: u64, value: u64| {
                 let slots = &values[4 * bucket as usize..][..4];
                 (0..4).map(|slot| u8::from(slots[slot] == value) << slot).sum::<u8>()

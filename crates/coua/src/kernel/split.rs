@@ -1,34 +1,38 @@
 //! Where the items of a segment go when it splits into two children.
 //!
 //! The buckets of both children are numbered consecutively, first those of the lower one. So bucket `k` of
-//! the parent becomes the buckets `2k` and `2k + 1`.
+//! the parent becomes the buckets `2k` and `2k + 1`, where its own items always fit: those in their primary bucket stay
+//! there. Then come the items in their alternate bucket, in the order of the slots: each takes the first free slot of the
+//! emptier of its new buckets.
 
-use std::ops::Range;
+use std::hint::select_unpredictable;
 
 use super::codec::SLOTS;
 use super::level::{ALTERNATE, LevelGeometry};
 use super::vectors::{LevelVectors, Source};
-use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
-use crate::table::Segment;
+use crate::error::{OutOfMemory, repeated, with_room};
+use crate::simd::{
+    Avx2Bucket, Isa, Kernel, MOST_LANES, Vector, Word, Words, with_bit_instructions, with_vectors,
+};
+use crate::table::{Segment, SegmentMut};
 
-/// Slots that are divided at a time: whole buckets.
-pub(crate) const CHUNK: usize = 256;
-/// Vectors write all their lanes, beyond the last item too.
-pub(crate) const PADDING: usize = MOST_LANES;
-const BUFFER: usize = CHUNK + PADDING;
+/// Buckets whose moving items are placed together.
+const CHUNK: u64 = 64;
+/// The items of a chunk. Vectors write all their lanes, beyond the last item too.
+const BUFFER: usize = CHUNK as usize * SLOTS as usize + MOST_LANES;
 
 /// Items that move, field by field as vectors write them.
 #[derive(Debug)]
-pub(crate) struct MovedItems {
-    pub(super) count: usize,
+struct MovedItems {
+    count: usize,
     /// First the bucket that each is found in, then its primary bucket in the children.
-    pub(super) primary: [u64; BUFFER],
-    pub(super) alternate: [u64; BUFFER],
-    pub(super) value: [u64; BUFFER],
+    primary: [u64; BUFFER],
+    alternate: [u64; BUFFER],
+    value: [u64; BUFFER],
 }
 
 /// A moved item, with its place in the children.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MovedItem {
     pub(crate) primary: u64,
     pub(crate) alternate: u64,
@@ -36,129 +40,166 @@ pub(crate) struct MovedItem {
 }
 
 impl MovedItems {
-    pub(crate) fn none() -> Self {
+    fn none() -> Self {
         let field = [0; BUFFER];
         Self { count: 0, primary: field, alternate: field, value: field }
     }
 
     #[inline(always)]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = MovedItem> {
+    fn iter(&self) -> impl Iterator<Item = MovedItem> {
         let Self { count, primary, alternate, value } = self;
         let items = primary[..*count].iter().zip(alternate).zip(value);
         items.map(|((&primary, &alternate), &value)| MovedItem { primary, alternate, value })
     }
 }
 
-/// A segment that splits: its level, that of its children, and its slots as they are.
-pub(crate) struct Parent<'a> {
+/// A segment that splits: a copy of its bytes, because one of its children takes its place; and all other memory that
+/// the split needs.
+pub(crate) struct Parent {
     pub(crate) level: LevelGeometry,
     pub(crate) child: LevelGeometry,
-    pub(crate) segment: &'a Segment,
+    bytes: Vec<u8>,
+    /// The number of items in each bucket of the children; they are adjacent, starting at its first slot.
+    items: Vec<u8>,
+    unplaced: Vec<MovedItem>,
 }
 
-impl Parent<'_> {
-    /// The slots, some at a time.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        let slots = self.level.slots();
-        (0..slots).step_by(CHUNK).map(move |first| first..slots.min(first + CHUNK as u64))
+impl Parent {
+    pub(crate) fn copy(
+        level: LevelGeometry,
+        child: LevelGeometry,
+        segment: &Segment,
+    ) -> Result<Self, OutOfMemory> {
+        let mut bytes = with_room(segment.len())?;
+        bytes.extend_from_slice(segment.bytes(segment.len()));
+        let items = repeated(0, 2 * child.buckets)?;
+        Ok(Self { level, child, bytes, items, unplaced: with_room(segment.occupied() as usize)? })
     }
 
-    /// Finds the children's places of the items in these slots that lie in their alternate bucket, in the order of the
-    /// slots.
-    pub(crate) fn divide(&self, slots: Range<u64>, moved: &mut MovedItems) {
-        with_vectors(Divide { parent: self, slots, moved });
-    }
-
-    /// Moves the items that are in their primary bucket to their primary buckets in the children, side by side.
-    /// `values`, with space for a vector after the last slot, gets what the slots store, and `items` the number
-    /// of items of each bucket.
-    pub(crate) fn keep(&self, values: &mut [u64], items: &mut [u8]) {
-        with_vectors(Keep { parent: self, values, items });
+    /// Writes both children, whatever the segments hold, and returns the items both of whose buckets are full: they have no
+    /// slot.
+    pub(crate) fn write(self, mut children: [SegmentMut<'_>; 2]) -> Vec<MovedItem> {
+        let Self { level, child, bytes, mut items, mut unplaced } = self;
+        let levels = [&level, &child];
+        let (all, unplaced_too) = (&mut items, &mut unplaced);
+        if let (Some(parent), Some(written)) = (level.codec.avx2, child.codec.avx2) {
+            let halves = children.each_mut().map(|half| half.bytes_mut(half.len()));
+            // What follows the buckets.
+            let end = (child.buckets * child.codec.bucket_bits / 8) as usize;
+            let halves = halves.map(|half| {
+                half[end..].fill(0);
+                half
+            });
+            let (buckets, [parent, child]) = (child.buckets, [*parent, *written]);
+            let buckets = WholeBuckets { bytes: &bytes, halves, buckets, parent, child };
+            parent.run(Divide { levels, buckets, items: all, unplaced: unplaced_too });
+        } else {
+            let halves = children.each_mut().map(|half| {
+                half.bytes_mut(half.len()).fill(0);
+                half
+            });
+            let [from, to] = levels.map(LevelGeometry::on_words);
+            let buckets = SingleSlots { bytes: &bytes, halves, parent: from, child: to };
+            with_bit_instructions(Divide { levels, buckets, items: all, unplaced: unplaced_too });
+        }
+        for (half, items) in children.iter_mut().zip(items.chunks_exact(child.buckets as usize)) {
+            half.set_occupied(items.iter().map(|&items| u32::from(items)).sum());
+        }
+        unplaced
     }
 }
 
-/// The slots of one segment, read a vector at a time.
-struct SegmentSlots<'a, I> {
-    level: LevelVectors<I>,
-    segment: &'a Segment,
+/// Reads the buckets of the parent, and writes those of the children.
+trait SplitBuckets {
+    /// Moves the items of a bucket that are in their primary bucket to its two buckets in the children, and returns their
+    /// numbers.
+    fn keep(&mut self, bucket: u64) -> [u8; 2];
+
+    /// Writes the values of a bucket's items that are in their alternate bucket to the beginning of a slice, and returns
+    /// their number. Any others follow.
+    fn moved(&self, bucket: u64, values: &mut [u64]) -> usize;
+
+    /// Puts a value into a free slot of a bucket of the children.
+    fn put(&mut self, bucket: u64, slot: u8, value: u64);
 }
 
-/// A segment that holds all keys of a vector.
-#[derive(Clone, Copy)]
-struct OneSegment<'a, I>(I, &'a Segment);
+/// Divides the items of a parent among its children.
+struct Divide<'a, B> {
+    levels: [&'a LevelGeometry; 2],
+    buckets: B,
+    items: &'a mut [u8],
+    unplaced: &'a mut Vec<MovedItem>,
+}
 
-impl<I: Isa> Source<I::Vector> for OneSegment<'_, I> {
+impl<B: SplitBuckets> Kernel for Divide<'_, B> {
+    type Output = ();
+
     #[inline(always)]
-    fn load(self, at: I::Vector) -> I::Vector {
-        let Self(isa, segment) = self;
-        let mut places = [0; MOST_LANES];
-        at.store(&mut places);
-        isa.collect(|lane| segment.word_at(places[lane]))
+    fn run<I: Isa>(self, _: I) {
+        let Self { levels, mut buckets, items, unplaced } = self;
+        for (bucket, items) in (0..).zip(items.as_chunks_mut().0) {
+            *items = buckets.keep(bucket);
+        }
+        let mut moved = MovedItems::none();
+        let all = levels[0].buckets;
+        for first in (0..all).step_by(CHUNK as usize) {
+            find_moved(&buckets, first, all.min(first + CHUNK), &mut moved);
+            with_vectors(PlaceMoved { levels, moved: &mut moved });
+            put_moved(&mut buckets, &moved, items, unplaced);
+        }
     }
 }
 
-impl<'a, I: Isa> SegmentSlots<'a, I> {
-    #[inline(always)]
-    fn new(isa: I, level: &LevelGeometry, segment: &'a Segment) -> Self {
-        Self { level: LevelVectors::new(isa, level), segment }
+/// Finds the items that move in the buckets from `first` to `end`: the bucket and the value of each.
+#[inline(always)]
+fn find_moved(buckets: &impl SplitBuckets, first: u64, end: u64, moved: &mut MovedItems) {
+    let mut count = 0;
+    for bucket in first..end {
+        moved.primary[count..count + SLOTS as usize].fill(bucket);
+        count += buckets.moved(bucket, &mut moved.value[count..]);
     }
+    moved.count = count;
+}
 
-    /// The buckets and the values of the slots starting at `first`; the value of a free slot is 0, and so is that of a slot
-    /// at `end` or after.
-    #[inline(always)]
-    fn items(&self, first: u64, end: u64) -> (I::Vector, I::Vector) {
-        let Self { level, segment } = self;
-        let splat = |value| level.splat(value);
-        let source = OneSegment(level.isa, segment);
-        let wanted = splat(first) + level.isa.collect(|lane| lane as u64);
-        let slot = wanted.min(splat(end - 1));
-        let (number, position) = (slot >> SLOTS.ilog2(), slot & splat(u64::from(SLOTS) - 1));
-        let bucket = level.read(source, level.first_bits(number));
-        let stored = level.stored(source, &bucket, position);
-        (number, I::Vector::select(wanted.is_below(splat(end)), stored, splat(0)))
+/// Puts each item into the first free slot of the emptier of its two buckets, if there is one.
+#[inline(always)]
+fn put_moved(
+    buckets: &mut impl SplitBuckets,
+    moved: &MovedItems,
+    items: &mut [u8],
+    unplaced: &mut Vec<MovedItem>,
+) {
+    for item in moved.iter() {
+        let (here, there) = (items[item.primary as usize], items[item.alternate as usize]);
+        // Which bucket is emptier is unpredictable: no branch on it.
+        let to_alternate = there < here;
+        let bucket = select_unpredictable(to_alternate, item.alternate, item.primary);
+        let slot = select_unpredictable(to_alternate, there, here);
+        if u32::from(slot) == SLOTS {
+            unplaced.push(item);
+            continue;
+        }
+        items[bucket as usize] = slot + 1;
+        buckets.put(bucket, slot, item.value | (u64::from(to_alternate) * ALTERNATE));
     }
 }
 
-/// Finds the items in some slots that move, and places them in the children: [`LevelGeometry::in_children`].
-struct Divide<'a> {
-    parent: &'a Parent<'a>,
-    slots: Range<u64>,
+/// Places items that were found in the children: `in_children` of [`LevelGeometry`] for each.
+struct PlaceMoved<'a> {
+    levels: [&'a LevelGeometry; 2],
     moved: &'a mut MovedItems,
 }
 
-impl Kernel for Divide<'_> {
+impl Kernel for PlaceMoved<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        self.parent.find_moved(isa, self.slots, self.moved);
-        self.parent.place_moved(isa, self.moved);
-    }
-}
-
-impl Parent<'_> {
-    /// The bucket and the value of each item that moves.
-    #[inline(always)]
-    fn find_moved<I: Isa>(&self, isa: I, slots: Range<u64>, moved: &mut MovedItems) {
-        let read = SegmentSlots::new(isa, &self.level, self.segment);
-        moved.count = 0;
-        for first in slots.clone().step_by(I::LANES) {
-            let (bucket, value) = read.items(first, slots.end);
-            let leaves = isa.splat(0).is_below(value & isa.splat(ALTERNATE));
-            bucket.compress(leaves).store(&mut moved.primary[moved.count..]);
-            value.compress(leaves).store(&mut moved.value[moved.count..]);
-            moved.count += I::Vector::bits(leaves).count_ones() as usize;
-        }
-    }
-
-    /// The places in the children, and the alternate buckets there.
-    #[inline(always)]
-    fn place_moved<I: Isa>(&self, isa: I, moved: &mut MovedItems) {
-        let level = LevelVectors::new(isa, &self.level);
-        let child = LevelVectors::new(isa, &self.child);
-        let first_bit = self.level.codec.slot_bits - 1;
-        let (buckets, zero) = (isa.splat(self.level.buckets), isa.splat(0));
+        let Self { levels: [level, child], moved } = self;
+        let first_bit = level.codec.slot_bits - 1;
+        let (buckets, zero) = (isa.splat(level.buckets), isa.splat(0));
         let kept_bits = isa.splat(((1 << first_bit) - 1) & !ALTERNATE);
+        let [level, child] = [level, child].map(|level| LevelVectors::new(isa, level));
         for first in (0..moved.count).step_by(I::LANES) {
             let bucket = isa.load(&moved.primary[first..]);
             let value = isa.load(&moved.value[first..]);
@@ -173,49 +214,134 @@ impl Parent<'_> {
     }
 }
 
-/// [`Parent::keep`].
-struct Keep<'a> {
-    parent: &'a Parent<'a>,
-    values: &'a mut [u64],
-    items: &'a mut [u8],
+/// The half that a bucket of the children is in, and its number there.
+#[inline(always)]
+fn half_of(bucket: u64, buckets: u64) -> (usize, u64) {
+    let is_upper = bucket >= buckets;
+    (usize::from(is_upper), bucket - select_unpredictable(is_upper, buckets, 0))
 }
 
-impl Kernel for Keep<'_> {
-    type Output = ();
+/// Buckets of four values that AVX2 reads and writes at once. Copies of the encodings, which no write can change, stay in
+/// registers.
+struct WholeBuckets<'a> {
+    bytes: &'a [u8],
+    halves: [&'a mut [u8]; 2],
+    /// Buckets of a half.
+    buckets: u64,
+    parent: Avx2Bucket,
+    child: Avx2Bucket,
+}
+
+impl WholeBuckets<'_> {
+    /// The bytes of a half starting at a bucket.
+    #[inline(always)]
+    fn half_at(&mut self, bucket: u64) -> &mut [u8] {
+        let (half, bucket) = half_of(bucket, self.buckets);
+        &mut self.halves[half][self.child.first_byte(bucket) as usize..]
+    }
 
     #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        let Self { parent: Parent { level, segment, .. }, values, items } = self;
-        let read = SegmentSlots::new(isa, level, segment);
-        let (slots, first_bit) = (SLOTS as usize, level.codec.slot_bits - 1);
-        let (zero, none) = (isa.splat(0), isa.splat(u64::MAX));
-        let kept_bits = isa.splat((1 << first_bit) - 1);
-        let lanes = isa.collect(|lane| lane as u64);
-        for first in (0..items.len() / 2 * slots).step_by(I::LANES) {
-            let (bucket, value) = read.items(first as u64, level.slots());
-            let stays = (value & isa.splat(ALTERNATE)).is_zero();
-            let child = I::Vector::select(stays, (bucket << 1) | (value >> first_bit), none);
-            let child = I::Vector::select(value.is_zero(), none, child);
-            let [begin, end] = [first / slots, (first + I::LANES).div_ceil(slots)].map(|it| 2 * it);
-            let end = end.min(items.len());
-            // A store writes a whole vector: lanes beyond a bucket's items are overwritten by the next buckets.
-            for (number, items) in (begin..).zip(&mut items[begin..end]) {
-                let stays = child.equals(isa.splat(number as u64));
-                let count = I::Vector::bits(stays).count_ones();
-                let is_kept = lanes.is_below(isa.splat(count.into()));
-                let kept = I::Vector::select(is_kept, (value & kept_bits).compress(stays), zero);
-                kept.store(&mut values[number * slots + usize::from(*items)..]);
-                *items += count as u8;
-            }
+    fn parent_at(&self, bucket: u64) -> &[u8] {
+        &self.bytes[self.parent.first_byte(bucket) as usize..]
+    }
+}
+
+impl SplitBuckets for WholeBuckets<'_> {
+    #[inline(always)]
+    fn keep(&mut self, bucket: u64) -> [u8; 2] {
+        let [lower, upper] = self.parent.divide(self.parent_at(bucket));
+        let child = self.child;
+        child.store(lower.0, self.half_at(2 * bucket));
+        child.store(upper.0, self.half_at(2 * bucket + 1));
+        [lower.1, upper.1]
+    }
+
+    #[inline(always)]
+    fn moved(&self, bucket: u64, values: &mut [u64]) -> usize {
+        self.parent.moved(self.parent_at(bucket), values)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, bucket: u64, slot: u8, value: u64) {
+        let child = self.child;
+        child.put(self.half_at(bucket), slot, value);
+    }
+}
+
+/// Buckets of every kind, a slot at a time. The children are empty at first.
+struct SingleSlots<'a, 'table> {
+    bytes: &'a [u8],
+    halves: [&'a mut SegmentMut<'table>; 2],
+    parent: LevelVectors<Words>,
+    child: LevelVectors<Words>,
+}
+
+impl Source<Word> for &[u8] {
+    #[inline(always)]
+    fn load(self, at: Word) -> Word {
+        let word = self[at.number() as usize..].first_chunk().expect("a whole word");
+        Words.splat(u64::from_le_bytes(*word))
+    }
+}
+
+impl SingleSlots<'_, '_> {
+    /// The values of the slots of a parent's bucket.
+    #[inline(always)]
+    fn values(&self, bucket: u64) -> [u64; SLOTS as usize] {
+        let read = self.parent.read(self.bytes, self.parent.first_bits(Words.splat(bucket)));
+        let stored = |position: usize| {
+            self.parent.stored(self.bytes, &read, Words.splat(position as u64)).number()
+        };
+        [stored(0), stored(1), stored(2), stored(3)]
+    }
+}
+
+impl SplitBuckets for SingleSlots<'_, '_> {
+    #[inline(always)]
+    fn keep(&mut self, bucket: u64) -> [u8; 2] {
+        let first_bit = self.parent.codec().slot_bits - 1;
+        let mut items = [0; 2];
+        for value in self.values(bucket) {
+            let is_upper = value >> first_bit;
+            // Which items stay is unpredictable: for the others nothing is put into the slot.
+            let stays = value != 0 && value & ALTERNATE == 0;
+            let kept = select_unpredictable(stays, value & ((1 << first_bit) - 1), 0);
+            let count = &mut items[is_upper as usize & 1];
+            let slot = *count;
+            *count += u8::from(stays);
+            self.put(2 * bucket + is_upper, slot, kept);
         }
+        items
+    }
+
+    #[inline(always)]
+    fn moved(&self, bucket: u64, values: &mut [u64]) -> usize {
+        let mut count = 0;
+        for value in self.values(bucket) {
+            values[count] = value;
+            count += (value & ALTERNATE) as usize;
+        }
+        count
+    }
+
+    #[inline(always)]
+    fn put(&mut self, bucket: u64, slot: u8, value: u64) {
+        let (half, bucket) = half_of(bucket, self.child.buckets());
+        let half = &mut *self.halves[half];
+        let [position, value] = [slot.into(), value].map(|number| Words.splat(number));
+        let change = self.child.change(&self.child.bucket(half, bucket), position, value);
+        self.child.write(half, &change);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::codec::SlotCodec;
+    use super::super::codec::tests::{all_codecs, level_with};
     use super::*;
     use crate::CuckooFilter;
     use crate::smoke::few_in_miri;
+    use crate::table::Table;
 
     /// Filters that have grown, or in Miri that may, narrow and wide.
     fn grown() -> Vec<CuckooFilter> {
@@ -233,32 +359,74 @@ mod tests {
             .collect()
     }
 
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no AVX2")]
+    fn whole_buckets_are_divided_as_single_slots_are() {
+        let mut state = 1u64;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state ^ (state >> 31)
+        };
+        let mut widths = 0;
+        for levels in all_codecs().map(level_with).collect::<Vec<_>>().windows(2) {
+            let [child, level] = [levels[0], levels[1]];
+            if level.codec.avx2.is_none() || child.codec.avx2.is_none() {
+                continue;
+            }
+            let values: Vec<u64> = (0..level.buckets * u64::from(SLOTS))
+                .map(|_| {
+                    if random() % 4 == 0 { 0 } else { random() >> (64 - level.codec.slot_bits) | 4 }
+                })
+                .collect();
+            let mut table = Table::new(0, level.bytes()).unwrap();
+            level.fill(&mut table.segment_mut(0), &values);
+            let divided = |level: LevelGeometry| {
+                let parent = Parent::copy(level, child, table.segment(0)).unwrap();
+                let mut halves = Table::new(1, level.bytes()).unwrap();
+                halves.iter_mut().for_each(|mut half| {
+                    let all = half.len();
+                    half.bytes_mut(all).fill(0xff);
+                });
+                let unplaced = parent.write(halves.two_mut([0, 1]));
+                let bytes =
+                    halves.iter().map(|half| (half.occupied(), half.bytes(half.len()).to_vec()));
+                (unplaced, bytes.collect::<Vec<_>>())
+            };
+            let slow = LevelGeometry { codec: SlotCodec { avx2: None, ..level.codec }, ..level };
+            assert!(divided(level) == divided(slow), "{:?}", level.codec);
+            widths += 1;
+        }
+        if Avx2Bucket::of(43).is_some() {
+            assert!(widths > 20, "{widths}");
+        } else {
+            println!("skipped: whole buckets are not divided");
+        }
+    }
+
     /// [`LevelGeometry::in_children`] is the reference implementation.
     #[test]
     fn items_are_divided_as_single_ones_would_be() {
         let mut divided = 0;
         for filter in grown() {
-            for parent in
-                (0..filter.segments() as u32).filter_map(|it| filter.as_segments().parent(it))
-            {
-                for chunk in parent.chunks() {
+            let segments = filter.as_segments();
+            for index in 0..segments.len() as u32 {
+                let Some([level, child]) = segments.parent_and_child(index) else { continue };
+                let items = level.items(segments.get(index), 0..level.buckets);
+                let leaving: Vec<_> = items.filter(|(_, value)| value & ALTERNATE != 0).collect();
+                for chunk in leaving.chunks(CHUNK as usize) {
                     let mut moved = MovedItems::none();
-                    parent.divide(chunk.clone(), &mut moved);
-                    let mut items = moved.iter();
-                    let leaves = |&(_, value): &(u64, u64)| value & ALTERNATE != 0;
-                    let slots = u64::from(SLOTS);
-                    let buckets = chunk.start / slots..chunk.end / slots;
-                    for (bucket, value) in
-                        parent.level.items(parent.segment, buckets).filter(leaves)
-                    {
-                        let (primary, halved) = parent.level.in_children(bucket, value);
-                        let alternate = parent.child.alternate_in_children(primary, halved);
-                        let item = items.next().expect("an item for each that moves");
-                        let place = (item.primary, item.alternate, item.value);
-                        assert_eq!(place, (primary, alternate, halved), "{filter:?}");
-                        divided += 1;
+                    moved.count = chunk.len();
+                    for (number, &(bucket, value)) in chunk.iter().enumerate() {
+                        (moved.primary[number], moved.value[number]) = (bucket, value);
                     }
-                    assert!(items.next().is_none());
+                    with_vectors(PlaceMoved { levels: [&level, &child], moved: &mut moved });
+                    let expected = chunk.iter().map(|&(bucket, value)| {
+                        let (primary, value) = level.in_children(bucket, value);
+                        let alternate = child.alternate_in_children(primary, value);
+                        MovedItem { primary, alternate, value }
+                    });
+                    assert!(moved.iter().eq(expected), "{filter:?}");
+                    divided += chunk.len();
                 }
             }
         }

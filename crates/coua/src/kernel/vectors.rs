@@ -102,6 +102,12 @@ impl<I: Isa> LevelVectors<I> {
         self.level.low_part()
     }
 
+    /// Buckets of a segment.
+    #[inline(always)]
+    pub(crate) fn buckets(&self) -> u64 {
+        self.level.buckets
+    }
+
     #[inline(always)]
     pub(crate) fn codec(&self) -> &SlotCodec {
         &self.level.codec

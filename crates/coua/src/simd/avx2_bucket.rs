@@ -26,9 +26,17 @@ mod vectors {
     const HALF: usize = 16;
     /// A byte that is 0 instead of one of its half.
     const NO_BYTE: u8 = 0x80;
+    /// Bytes of the first bits of all slots; the tails follow.
+    const FIRST_BYTES: usize = 4 * FIRST_BITS / 8;
+    /// Bytes that writing a bucket may change, starting at the bucket's first.
+    const WRITTEN: usize = 40;
+    /// The first bytes of both slots of each half, and the words that these are of both halves.
+    const FIRST_ORDER: [u64; 4] =
+        [0x8080_8080_0908_0100, u64::MAX, 0x8080_8080_0908_0100, u64::MAX];
+    const FIRST_WORDS: [u64; 4] = [4 << 32, 0, 0, 0];
 
     /// How the slots of one width lie in their bucket. Where there is one, the processor has the instructions.
-    #[derive(Debug)]
+    #[derive(Clone, Copy, Debug)]
     pub(crate) struct Avx2Bucket {
         isa: Avx2,
         /// For each byte of a vector, the one of its half that it takes.
@@ -43,6 +51,54 @@ mod vectors {
         step: u64,
         /// Bytes that are read: a whole bucket, and what follows a short one.
         bytes: usize,
+        /// From the highest bit of a slot to that of a word.
+        top_shift: u32,
+        tails: WrittenTails,
+    }
+
+    /// How values become the tails of a bucket. Those of each half of a vector are written starting at a byte; the two
+    /// halves share one byte at most.
+    #[derive(Clone, Copy, Debug)]
+    struct WrittenTails {
+        /// Bits before each tail, in its first byte.
+        shift: [u64; 4],
+        /// For each byte of a half, the one of the first slot that it takes, and the one of the second slot.
+        orders: [[u64; 4]; 2],
+        /// For the first byte of the second half, the last one of the first half.
+        carry: [u64; 4],
+        /// The byte of the bucket where the second half begins.
+        second: usize,
+    }
+
+    /// Values for a bucket, starting at its first slot.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Values(Four);
+
+    /// A vector of bytes: for each half and each of its bytes, the byte that it takes.
+    fn order(takes: impl Fn(usize, usize) -> Option<usize>) -> [u64; 4] {
+        array::from_fn(|word| {
+            let byte = |at| takes(word / 2, word % 2 * 8 + at).map_or(NO_BYTE, |from| from as u8);
+            u64::from_le_bytes(array::from_fn(byte))
+        })
+    }
+
+    impl WrittenTails {
+        fn new(tail_bits: usize) -> Self {
+            let first_byte = |half: usize| 2 * half * tail_bits / 8;
+            let first_bit = |slot: usize| slot * tail_bits - 8 * first_byte(slot / 2);
+            let of_slot = |slot: usize| {
+                order(|half, at| {
+                    let byte = at.checked_sub(first_bit(2 * half + slot) / 8)? + FIRST_BITS / 8;
+                    (byte < 8).then_some(8 * slot + byte)
+                })
+            };
+            Self {
+                shift: array::from_fn(|slot| first_bit(slot) as u64 % 8),
+                orders: [of_slot(0), of_slot(1)],
+                carry: order(|half, at| (half == 1 && at == 0).then_some(first_byte(1))),
+                second: FIRST_BYTES + first_byte(1),
+            }
+        }
     }
 
     impl Avx2Bucket {
@@ -76,7 +132,8 @@ mod vectors {
             };
             let (order, shift) = (array::from_fn(order), array::from_fn(|it| tail(it) as u64 % 8));
             let mask = ((1 << tail_bits) - 1) << FIRST_BITS;
-            Self { isa, order, shift, mask, halves, step: step as u64, bytes }
+            let (top_shift, tails) = (64 - slot_bits as u32, WrittenTails::new(tail_bits));
+            Self { isa, order, shift, mask, halves, step: step as u64, bytes, top_shift, tails }
         }
 
         /// Runs a kernel on words, compiled for these instructions.
@@ -126,6 +183,84 @@ mod vectors {
             ]
         }
 
+        /// Divides those of a bucket's values whose lowest bit is clear by their highest bit, each for a bucket of slots that
+        /// are one bit narrower, with their numbers. Their order stays.
+        #[inline(always)]
+        pub(crate) fn divide(&self, bucket: &[u8]) -> [(Values, u8); 2] {
+            let (isa, values) = (self.isa, self.slots(bucket));
+            let (zero, all) = (isa.splat(0), isa.splat(u64::MAX));
+            // The highest bits are the mask.
+            let (moves, upper) = (values << 63, values << self.top_shift);
+            [(moves | upper | values.is_zero()) ^ all, upper.and_not(moves)].map(|mask| {
+                let kept = Four::select(mask, values, zero).compress(mask);
+                (Values(kept), Four::bits(mask).count_ones() as u8)
+            })
+        }
+
+        /// Writes those of a bucket's values whose lowest bit is set to the beginning of a slice, and returns their number. Any
+        /// others follow.
+        #[inline(always)]
+        pub(crate) fn moved(&self, bucket: &[u8], out: &mut [u64]) -> usize {
+            let values = self.slots(bucket);
+            let moves = values << 63;
+            values.compress(moves).store(out);
+            Four::bits(moves).count_ones() as usize
+        }
+
+        /// Puts a value into a free slot.
+        #[inline(always)]
+        pub(crate) fn put(&self, bucket: &mut [u8], slot: u8, value: u64) {
+            let slot = usize::from(slot & 3);
+            let bit = slot * (64 - self.top_shift as usize - FIRST_BITS);
+            let first = slot * (FIRST_BITS / 8);
+            bucket[first..first + 2].copy_from_slice(&(value as u16).to_le_bytes());
+            let tail = &mut bucket[FIRST_BYTES + bit / 8..];
+            let tail = tail.first_chunk_mut().expect("a segment ends with a word of zeros");
+            let word = u64::from_le_bytes(*tail) | (value >> FIRST_BITS) << (bit & 7);
+            *tail = word.to_le_bytes();
+        }
+
+        /// Writes the values of a bucket, without bits that are no part of these slots, and zeros after it, up to the end of
+        /// the slice if that is near.
+        #[inline(always)]
+        pub(crate) fn store(&self, values: Values, bucket: &mut [u8]) {
+            if let Some(bucket) = bucket.first_chunk_mut() {
+                return self.write(values, bucket);
+            }
+            let mut last = [0; WRITTEN];
+            self.write(values, &mut last);
+            bucket.copy_from_slice(&last[..bucket.len()]);
+        }
+
+        #[inline(always)]
+        fn write(&self, Values(values): Values, bucket: &mut [u8; WRITTEN]) {
+            let (isa, written) = (self.isa, &self.tails);
+            let load = |bytes| isa.load(bytes).0;
+            let tails = (values & isa.splat(self.mask)).shl_each(isa.load(&written.shift));
+            let [even, odd] = written
+                .orders
+                .each_ref()
+                .map(|order| Four(instruction!(x86::_mm256_shuffle_epi8(tails.0, load(order)))));
+            let halves = even | odd;
+            // The first half in the place of the second one.
+            let moved = instruction!(x86::_mm256_permute2x128_si256(halves.0, halves.0, 0x08));
+            let carry = instruction!(x86::_mm256_shuffle_epi8(moved, load(&written.carry)));
+            let halves = (halves | Four(carry)).0;
+            let first = instruction!(x86::_mm256_shuffle_epi8(values.0, load(&FIRST_ORDER)));
+            let first = instruction!(x86::_mm256_permutevar8x32_epi32(first, load(&FIRST_WORDS)));
+            assert!(written.second + HALF <= WRITTEN);
+            let to = bucket.as_mut_ptr();
+            // SAFETY: the bytes are there: 8 at the beginning, and 16 where each half of the tails begins. The processor
+            // has the instructions.
+            unsafe {
+                x86::_mm_storel_epi64(to.cast(), x86::_mm256_castsi256_si128(first));
+                let low = x86::_mm256_castsi256_si128(halves);
+                x86::_mm_storeu_si128(to.add(FIRST_BYTES).cast(), low);
+                let high = x86::_mm256_extracti128_si256(halves, 1);
+                x86::_mm_storeu_si128(to.add(written.second).cast(), high);
+            }
+        }
+
         /// The values in the slots of a bucket.
         #[inline(always)]
         fn slots(&self, bucket: &[u8]) -> Four {
@@ -156,8 +291,10 @@ pub(crate) use none::Avx2Bucket;
 mod none {
     use super::super::Kernel;
 
-    #[derive(Debug)]
+    #[derive(Clone, Copy, Debug)]
     pub(crate) enum Avx2Bucket {}
+
+    pub(crate) struct Values(());
 
     impl Avx2Bucket {
         pub(crate) fn of(_slot_bits: u32) -> Option<&'static Self> {
@@ -181,6 +318,22 @@ mod none {
         }
 
         pub(crate) fn matches(&self, _buckets: [&[u8]; 2], _value: u64) -> [u8; 2] {
+            match *self {}
+        }
+
+        pub(crate) fn divide(&self, _bucket: &[u8]) -> [(Values, u8); 2] {
+            match *self {}
+        }
+
+        pub(crate) fn moved(&self, _bucket: &[u8], _moved: &mut [u64]) -> usize {
+            match *self {}
+        }
+
+        pub(crate) fn put(&self, _bucket: &mut [u8], _slot: u8, _value: u64) {
+            match *self {}
+        }
+
+        pub(crate) fn store(&self, _values: Values, _bucket: &mut [u8]) {
             match *self {}
         }
     }

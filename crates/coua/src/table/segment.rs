@@ -143,12 +143,6 @@ impl Deref for SegmentMut<'_> {
 }
 
 impl SegmentMut<'_> {
-    /// Writes the bits that [`word`](Segment::word) reads.
-    #[inline(always)]
-    pub(crate) fn set_word(&mut self, bit: u64, word: u64) {
-        self.set_word_at(bit >> 3, word);
-    }
-
     /// Writes the bits that [`word_at`](Segment::word_at) reads.
     #[inline(always)]
     #[expect(unsafe_code, reason = "an unaligned store at any byte; the bound is checked")]
@@ -206,6 +200,11 @@ impl SegmentMut<'_> {
     /// Empties the segment; prefix and level stay.
     pub(crate) fn clear(&mut self) {
         self.bytes_mut(self.len()).fill(0);
+        self.forget_items();
+    }
+
+    /// Begins anew; the slots hold what they held and must be written.
+    pub(crate) fn forget_items(&mut self) {
         self.0.occupied = 0;
         self.0.is_overfull = false;
         self.clear_overflow();

@@ -1,16 +1,10 @@
 //! Splitting a segment in two.
 //!
-//! An item's place in the halves depends only on its slot. Each bucket becomes two adjacent ones, where its
-//! own items always fit: those in their primary bucket stay there. So the segment is read
-//! in order, and its [`Halves`] are written in order. Then come the items that lie in their alternate
-//! bucket: they may go to either of their new buckets.
-
-mod halves;
+//! An item's place in the halves depends only on its slot: [`Parent`] writes them.
 
 use super::Segments;
 use crate::error::{OutOfMemory, reserve};
-use crate::kernel::{MovedItem, Parent, Place};
-use halves::Halves;
+use crate::kernel::{LevelGeometry, MovedItem, Parent, Place};
 
 /// A segment that was split.
 pub(crate) struct Split {
@@ -28,23 +22,23 @@ impl Segments {
     /// must move this segment's overflow counts to the halves.
     pub(crate) fn split(&mut self, index: u32) -> Result<Split, OutOfMemory> {
         self.add_level_below(self.table.segment(index).level() + 1)?;
-        let parent = self.parent(index).expect("a segment of the last level does not split");
-        let (prefix, level) = (parent.segment.prefix(), parent.segment.level());
-        let (depth, child) = (parent.level.depth, parent.child);
-        let upper = prefix | (1 << (63 - depth));
-        let bytes = child.bytes();
+        let [level, child] =
+            self.parent_and_child(index).expect("a segment of the last level does not split");
+        let (bytes, depth) = (child.bytes(), level.depth);
         // All memory is allocated first: without memory, each insert that needs it tries again.
         self.table.reserve_segment(bytes)?;
         self.directory.reserve_split(depth)?;
-        let filled = Halves::of(&self.parent(index).expect("it has a level below"))?;
-        let upper_index = self.table.add_segment(bytes, upper, level + 1)?;
-        self.directory.split(prefix, depth, upper_index);
+        let segment = self.table.segment(index);
+        let (prefix, below) = (segment.prefix(), segment.level() + 1);
+        let parent = Parent::copy(level, child, segment)?;
+        let upper = self.table.add_segment(bytes, prefix | 1 << (63 - depth), below)?;
+        self.directory.split(prefix, depth, upper);
         // The segment becomes the lower half.
-        self.table.segment_mut(index).clear();
+        self.table.segment_mut(index).forget_items();
         self.table.segment_mut(index).deepen();
         self.uniform = self.find_uniform();
-        let halves = [index, upper_index];
-        let unplaced = filled.write(self.table.two_mut(halves));
+        let halves = [index, upper];
+        let unplaced = parent.write(self.table.two_mut(halves));
         let unplaced = unplaced.iter().map(|item| self.place_in_halves(halves, item)).collect();
         Ok(Split { prefix, depth, halves, unplaced })
     }
@@ -65,12 +59,10 @@ impl Segments {
         self.directory.depth() == self.levels[self.levels.len() - 1].depth
     }
 
-    /// A segment with its level and the one below; `None` if there is none below.
-    pub(crate) fn parent(&self, index: u32) -> Option<Parent<'_>> {
-        let segment = self.table.segment(index);
-        let level = usize::from(segment.level());
-        let child = *self.levels.get(level + 1)?;
-        Some(Parent { level: self.levels[level], child, segment })
+    /// A segment's level and the one below; `None` if there is none below.
+    pub(crate) fn parent_and_child(&self, index: u32) -> Option<[LevelGeometry; 2]> {
+        let level = usize::from(self.table.segment(index).level());
+        Some([self.levels[level], *self.levels.get(level + 1)?])
     }
 
     /// Adds the geometry of the level below this one, if that exists.
@@ -97,8 +89,9 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{ALTERNATE, LevelGeometry, SLOTS};
+    use crate::kernel::{ALTERNATE, SLOTS};
     use crate::smoke::few_in_miri;
+    use crate::table::Segment;
     use crate::{CuckooFilter, KeyHash};
 
     /// Filters with room in their segments, and with items in the lower halves only: when those
@@ -123,9 +116,13 @@ mod tests {
         })
     }
 
-    /// The slots of the halves by the rules that `Halves` follow, and the items that find no slot there.
-    fn plainly_halved(parent: &Parent) -> (Vec<u64>, Vec<MovedItem>) {
-        let mut slots = vec![0; 2 * parent.child.slots() as usize];
+    /// The slots of the halves by the rules that [`Parent`] follows, and the items that find no slot there.
+    fn plainly_halved(
+        level: &LevelGeometry,
+        child: &LevelGeometry,
+        segment: &Segment,
+    ) -> (Vec<u64>, Vec<MovedItem>) {
+        let mut slots = vec![0; (2 * child.buckets) as usize * SLOTS as usize];
         let slots_of =
             |bucket: u64| bucket as usize * SLOTS as usize..(bucket as usize + 1) * SLOTS as usize;
         let mut waiting = Vec::new();
@@ -137,10 +134,10 @@ mod tests {
             None => waiting.push(item),
         };
         for is_moving in [false, true] {
-            let items = parent.level.items(parent.segment, 0..parent.level.buckets);
+            let items = level.items(segment, 0..level.buckets);
             for (bucket, value) in items.filter(|&(_, value)| value != 0) {
-                let (primary, halved) = parent.level.in_children(bucket, value);
-                let alternate = parent.child.alternate_in_children(primary, halved);
+                let (primary, halved) = level.in_children(bucket, value);
+                let alternate = child.alternate_in_children(primary, halved);
                 let item = MovedItem { primary, alternate, value: halved };
                 let items = |bucket| slots[slots_of(bucket)].iter().filter(|it| **it != 0).count();
                 if is_moving != (value & ALTERNATE != 0) {
@@ -182,12 +179,14 @@ mod tests {
         let (mut unplaced, mut filled) = (0, 0);
         for filter in few_in_miri(filters(), 2) {
             let mut segments = filter.as_segments().try_clone().unwrap();
-            let parent = segments.parent(0).unwrap();
-            let (child, (slots, waiting)) = (parent.child, plainly_halved(&parent));
+            let [level, child] = segments.parent_and_child(0).unwrap();
+            let (slots, waiting) = plainly_halved(&level, &child, segments.get(0));
             let halves = [0, segments.len() as u32];
             let split = segments.split(0).unwrap();
             assert_eq!((split.halves, split.prefix), (halves, 0));
-            for (index, slots) in halves.into_iter().zip(slots.chunks(child.slots() as usize)) {
+            for (index, slots) in
+                halves.into_iter().zip(slots.chunks(child.buckets as usize * SLOTS as usize))
+            {
                 let half = segments.get(index);
                 let stored = child.items(half, 0..child.buckets).map(|(_, value)| value);
                 assert!(stored.eq(slots.iter().copied()), "{filter:?}");
