@@ -7,16 +7,13 @@ use crate::commands::{
 };
 #[cfg(feature = "server")]
 use crate::commands::{pull, push};
-use crate::filter::Location;
 use crate::key::UrlForm;
 use crate::terminal::{Exit, Failure, Result, Stream};
-use clap::ArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::parser::ValueSource;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
@@ -56,13 +53,9 @@ enum Command {
 
 /// Runs the command line.
 pub(crate) fn run() -> Exit {
-    let matches = Cli::command().try_get_matches_from(arguments(env::args_os()));
-    let parsed = matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
-    let result = match parsed {
+    let result = match Cli::try_parse_from(arguments(env::args_os())) {
         Err(answer) => print_answer(&answer),
-        Ok((cli, matches)) => read_environment()
-            .and_then(|()| refuse_options_of_files(&matches))
-            .and_then(|()| cli.command.run()),
+        Ok(cli) => read_environment().and_then(|()| cli.command.run()),
     };
     result.unwrap_or_else(|failure| failure.report())
 }
@@ -91,25 +84,6 @@ impl Command {
             Command::Generate(args) => args.run(Cli::command()).map(done),
         }
     }
-}
-
-/// Options that work only with filter files.
-const OF_FILES: [&str; 5] = ["secret", "resume", "checkpoint_every", "restart", "time_field"];
-
-/// Returns an error if an option for filter files is given with a filter on a server.
-fn refuse_options_of_files(matches: &ArgMatches) -> Result<()> {
-    let Some((_, of_command)) = matches.subcommand() else { return Ok(()) };
-    let Ok(Some(filter)) = of_command.try_get_one::<PathBuf>("filter_file") else { return Ok(()) };
-    let is_given = |option: &&str| {
-        of_command.ids().any(|id| id == option)
-            && of_command.value_source(option) == Some(ValueSource::CommandLine)
-    };
-    let Some(option) = OF_FILES.into_iter().find(is_given) else { return Ok(()) };
-    if Location::of(filter)?.file().is_some() {
-        return Ok(());
-    }
-    let reason = "works only with filter files, not with a filter on a server";
-    Err(Failure::at(format_args!("--{}", option.replace('_', "-")), reason))
 }
 
 /// Turns `--stats json` into `--stats=json`, and likewise the options of `--url`: clap would read the second word as an

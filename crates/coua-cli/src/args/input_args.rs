@@ -3,7 +3,7 @@
 use super::key_args::{Bytes, KeyArgs, TimeSource};
 use super::value::{self, TextEncoding};
 use crate::input::{Coding, Inputs, Until};
-use crate::key::{Dialect, Hashing, Keys, Known, OnMissing, Wanted};
+use crate::key::{Dialect, DoneRecords, Hashing, Keys, Known, OnMissing, Wanted};
 use crate::record::RecordFormat;
 use crate::run::Reading;
 use crate::runs::JobSpec;
@@ -87,13 +87,22 @@ impl InputArgs {
         let list = self.files_from.clone().filter(|_| !self.names_are_stdin());
         let inputs = Inputs::new(&self.paths()?, coding).listed_in(list);
         let format = self.format(&keys);
-        let (hasher, wanted, known) = (KeyHasher::default(), Wanted::Hash, Known::default());
-        let hashing = Hashing { format, keys, hasher, on_missing: missing, shard, wanted, known };
+        let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
+        let (known, done) = (Known::default(), DoneRecords::default());
+        let hashing =
+            Hashing { format, keys, hasher, on_missing: missing, shard, wanted, known, done };
         let comment = self.keys.comment.as_ref().map(|comment| comment.as_bytes().into());
         let mut find = self.keys.finders();
         find.extend(self.records.separator());
-        let mut reading =
-            Reading { inputs, hashing, until: Until::End, comment, begun: None, find };
+        let mut reading = Reading {
+            inputs,
+            hashing,
+            until: Until::End,
+            comment,
+            begun: None,
+            find,
+            stored: None,
+        };
         reading.begin_headers(&[])?;
         Ok(reading)
     }

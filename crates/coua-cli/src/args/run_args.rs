@@ -103,18 +103,7 @@ impl WorkArgs {
     /// How the run begins and is recorded.
     pub(crate) fn checkpoints(&self, spec: JobSpec) -> Checkpoints {
         let mode = if self.resume { Mode::Resume } else { Mode::New };
-        let every = self.checkpoint_every.unwrap_or(Duration::from_secs(5));
-        Checkpoints { spec, mode, every }
-    }
-
-    /// Whether the run continues an interrupted one.
-    pub(crate) fn resumes(&self) -> bool {
-        self.resume
-    }
-
-    /// Whether an option asks for checkpoints.
-    pub(crate) fn has_checkpoints(&self) -> bool {
-        self.checkpoint_every.is_some()
+        Checkpoints { spec, mode, every: self.checkpoint_every }
     }
 
     pub(crate) fn running(&self) -> Running {

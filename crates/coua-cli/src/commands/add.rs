@@ -2,7 +2,6 @@
 
 use crate::args::{FilterArgs, TargetArgs, WorkArgs};
 use crate::filter::{Location, Op};
-use crate::output::Destinations;
 use crate::run::Job;
 use crate::runs::JobSpec;
 use crate::terminal::{Exit, Result};
@@ -42,18 +41,11 @@ impl AddArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
         let (target, window) = (&self.target, &self.filter.window);
         let spec = window.describe(JobSpec::new("add").with("unique", self.unique));
-        Job {
-            op: if self.unique { Op::AddNew } else { Op::Add },
-            reading: target.input.reading(window.time_source())?,
-            location: Some(Location::of(&target.filter_file)?),
-            filter: self.filter.spec(),
-            to: Destinations::default(),
-            printed: None,
-            prefix: None,
-            known: Vec::new(),
-            recorded: Some(self.work.checkpoints(target.input.describe(spec))),
-            running: self.work.running(),
-        }
-        .run()
+        let op = if self.unique { Op::AddNew } else { Op::Add };
+        let reading = target.input.reading(window.time_source())?;
+        let location = Some(Location::of(&target.filter_file)?);
+        let job = Job::new(op, reading, location, self.filter.spec(), self.work.running());
+        let recorded = Some(self.work.checkpoints(target.input.describe(spec)));
+        Job { recorded, ..job }.run()
     }
 }

@@ -45,18 +45,11 @@ impl CheckArgs {
         let mut reading = self.target.input.reading(None)?;
         // With --any a record that is found ends the run before later inputs are opened.
         reading.until = if any { Until::FirstPrinted } else { Until::End };
-        Ok(Job {
-            op: Op::Check,
-            reading,
-            location: Some(Location::of(&self.target.filter_file)?),
-            filter: self.filter.spec(),
-            to: if count || any { Destinations::default() } else { Destinations::standard() },
-            printed: Some(Seen::from(!invert)),
-            prefix: None,
-            known: Vec::new(),
-            recorded: None,
-            running: self.run.running(self.quiet.verbosity()),
-        })
+        let location = Some(Location::of(&self.target.filter_file)?);
+        let running = self.run.running(self.quiet.verbosity());
+        let job = Job::new(Op::Check, reading, location, self.filter.spec(), running);
+        let to = if count || any { Destinations::default() } else { Destinations::standard() };
+        Ok(Job { to, printed: Some(Seen::from(!invert)), ..job })
     }
 
     /// Prints the records that are in the filter. The exit code is like grep's.

@@ -27,18 +27,10 @@ pub(crate) struct CountArgs {
 
 impl CountArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
-        Job {
-            op: Op::Count,
-            reading: self.target.input.reading(None)?,
-            location: Some(Location::of(&self.target.filter_file)?),
-            filter: self.filter.spec(),
-            to: Destinations::standard(),
-            printed: None,
-            prefix: None,
-            known: Vec::new(),
-            recorded: None,
-            running: self.run.running(self.quiet.verbosity()),
-        }
-        .run()
+        let reading = self.target.input.reading(None)?;
+        let location = Some(Location::of(&self.target.filter_file)?);
+        let running = self.run.running(self.quiet.verbosity());
+        let job = Job::new(Op::Count, reading, location, self.filter.spec(), running);
+        Job { to: Destinations::standard(), ..job }.run()
     }
 }

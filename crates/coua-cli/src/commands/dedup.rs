@@ -7,7 +7,7 @@ use crate::filter::{Location, Op, filter_file};
 use crate::input::Inputs;
 use crate::key::{COUNT, Seen};
 use crate::output::{Destination, Destinations, OutputFolder, Packing};
-use crate::resume::Mode;
+use crate::resume::{Checkpoints, Mode};
 use crate::run::Job;
 use crate::runs::JobSpec;
 use crate::terminal::{Exit, Failure, Result};
@@ -140,8 +140,22 @@ const KEEP: [Word<Keep>; 3] = [
 ];
 
 impl DedupArgs {
+    /// How the run begins and is recorded.
+    fn checkpoints(&self) -> Checkpoints {
+        let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
+        let spec = JobSpec::new("dedup").with("repeats", self.repeats).with("known", known);
+        let spec = spec.with("append", self.append).with("compress", self.compress);
+        let spec = spec.with("output-dir", self.output_dir.is_some());
+        let spec = self.filter.window.describe(spec);
+        let mut recorded = self.work.checkpoints(self.input.describe(spec));
+        if self.restart {
+            recorded.mode = Mode::Restart;
+        }
+        recorded
+    }
+
     /// The question for a second pass, if one is needed.
-    fn question(&self) -> Result<Option<Question>> {
+    fn question(&self, recorded: &Checkpoints) -> Result<Option<Question>> {
         let keep = self.keep.unwrap_or(Keep::First);
         let counts = self.count;
         if keep == Keep::First && !counts {
@@ -152,7 +166,9 @@ impl DedupArgs {
             Keep::Last => "--keep last",
             Keep::None => "--keep none",
         };
-        let of_filter = self.option_of_filter();
+        // An interrupted run starts over.
+        let resumes = recorded.mode == Mode::Resume;
+        let of_filter = if resumes { recorded.every_option() } else { recorded.option() };
         if let Some(other) = self.filter_file.is_some().then_some("--filter").or(of_filter) {
             let reason = format!(
                 "reads the inputs twice, with its own filter, so it cannot be used with {other}; drop \
@@ -160,7 +176,7 @@ impl DedupArgs {
             );
             return Err(Failure::at(option, reason));
         }
-        if self.append && self.work.resumes() {
+        if self.append && resumes {
             let reason = "starts over with --resume, so it would append its records again; drop --append, and write \
                           to another output";
             return Err(Failure::at(option, reason));
@@ -170,12 +186,6 @@ impl DedupArgs {
             return Err(Failure::at(option, reason));
         }
         Ok(Some(Question { keep, counts }))
-    }
-
-    /// The option given, other than --resume, that only a run with a filter file can have.
-    fn option_of_filter(&self) -> Option<&'static str> {
-        let checkpoints = || self.work.has_checkpoints().then_some("--checkpoint-every");
-        self.restart.then_some("--restart").or_else(checkpoints)
     }
 
     /// Returns an error if both outputs are standard output, or an input has no name for its output.
@@ -202,20 +212,14 @@ impl DedupArgs {
     }
 
     pub(crate) fn run(&self) -> Result<Exit> {
-        let (window, repeats) = (&self.filter.window, self.repeats);
-        let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
-        let spec = JobSpec::new("dedup").with("repeats", repeats).with("known", known);
-        let spec = spec.with("append", self.append).with("compress", self.compress);
-        let spec = spec.with("output-dir", self.output_dir.is_some());
-        let spec = window.describe(spec);
+        let (window, recorded) = (&self.filter.window, self.checkpoints());
         let file = self.filter_file.as_deref();
-        let question = self.question()?;
-        if file.is_none() && question.is_none() {
-            // Two passes start over when they are resumed.
-            let resume = self.work.resumes().then_some("--resume");
-            if let Some(option) = resume.or(self.option_of_filter()) {
-                return Err(Failure::at(option, "needs --filter"));
-            }
+        let question = self.question(&recorded)?;
+        if file.is_none()
+            && question.is_none()
+            && let Some(option) = recorded.option()
+        {
+            return Err(Failure::at(option, "needs --filter"));
         }
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations(&reading.inputs)?;
@@ -235,22 +239,15 @@ impl DedupArgs {
             let reason = format_args!("standard input {used}; use a file for one of them");
             return Err(Failure::at("--known -", reason));
         }
-        let mut recorded = self.work.checkpoints(self.input.describe(spec));
-        if self.restart {
-            recorded.mode = Mode::Restart;
-        }
         let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);
+        let location = file.map(Location::of).transpose()?;
         let job = Job {
-            op: Op::Dedup,
             to,
-            location: file.map(Location::of).transpose()?,
-            reading,
-            filter: self.filter.spec(),
-            printed: Some(Seen::from(repeats)),
+            printed: Some(Seen::from(self.repeats)),
             prefix: self.count.then_some(comma),
             known: self.known.clone(),
             recorded: Some(recorded),
-            running: self.work.running(),
+            ..Job::new(Op::Dedup, reading, location, self.filter.spec(), self.work.running())
         };
         match question {
             Some(question) => job.run_twice(question),

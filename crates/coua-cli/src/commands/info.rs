@@ -42,10 +42,12 @@ pub(crate) struct InfoArgs {
 impl InfoArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
-        let report = match Location::of(&self.filter_file)? {
+        let (location, spec) = (Location::of(&self.filter_file)?, self.filter.spec());
+        location.refuse_on_server(spec.secret.option())?;
+        let report = match location {
             #[cfg(feature = "server")]
             Location::Server(address) => server::report(&address)?,
-            Location::File(path) => of_file(&path, &self.filter.spec())?,
+            Location::File(path) => of_file(&path, &spec)?,
         };
         print(&report.print_as(format))
     }

@@ -62,17 +62,14 @@ impl RemoveArgs {
         let (target, report) = (&self.target, self.report);
         let main = report.map(|_| Destination::of(self.output.as_deref()));
         let spec = JobSpec::new("remove").with("report", report);
+        let reading = target.input.reading(None)?;
+        let location = Some(Location::of(&target.filter_file)?);
+        let job = Job::new(Op::Remove, reading, location, self.filter.spec(), self.work.running());
         Job {
-            op: Op::Remove,
-            reading: target.input.reading(None)?,
-            location: Some(Location::of(&target.filter_file)?),
-            filter: self.filter.spec(),
             to: Destinations { main, ..Destinations::default() },
             printed: report.map(|which| Seen::from(which == Which::Found)),
-            prefix: None,
-            known: Vec::new(),
             recorded: Some(self.work.checkpoints(target.input.describe(spec))),
-            running: self.work.running(),
+            ..job
         }
         .run()
     }

@@ -3,71 +3,52 @@
 use crate::filter::collisions::{self, Answered};
 use crate::filter::op::Op;
 use crate::filter::run_filter::{Summary, SummaryRequest};
-use crate::key::{Answers, Expectation, Seen};
+use crate::key::{Answers, Seen};
 use crate::terminal::{Report, ReportFormat, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};
 
 /// The share of wrongly dropped new records above which a warning is printed.
 const HIGH_RATE: f64 = 0.02;
 
-/// The counters of a run; each command uses some. The names, and their order, are part of the file format: a resumed
-/// run continues them.
+/// The counters of a run; each command uses some. The names are part of the file format: a resumed run continues them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Counts {
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Copies that were added.
     added: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    expected_wrongly_dropped: Expectation,
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Records that were in the filter, or count as seen.
     found: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    not_found: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    repeats: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    unique: u64,
-}
-
-fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
-    *count == T::default()
+    /// Records that were not.
+    new: u64,
+    /// Items of the filter at the beginning.
+    items_before: u64,
 }
 
 impl Counts {
     /// Counts the answers to a block.
-    pub(crate) fn record(&mut self, op: Op, answers: &Answers) {
+    pub(crate) fn record(&mut self, answers: &Answers) {
         // Each key has either an answer or a number of copies.
         let absent = answers.counts.iter().filter(|count| **count == 0).count();
-        let no = answers.count(Seen::New) + absent as u64;
-        let yes = answers.count(Seen::Repeat) + (answers.counts.len() - absent) as u64;
-        match op {
-            Op::Dedup => {
-                self.unique += no;
-                self.repeats += yes;
-                self.expected_wrongly_dropped += answers.wrongly_found;
-            }
-            Op::Add | Op::AddNew => self.added += answers.added,
-            Op::Remove | Op::Check | Op::Count => {
-                self.found += yes;
-                self.not_found += no;
-            }
-        }
+        self.new += answers.count(Seen::New) + absent as u64;
+        self.found += answers.count(Seen::Repeat) + (answers.counts.len() - absent) as u64;
+        self.added += answers.added;
+    }
+
+    /// Records the items of the filter at the beginning of the run, unless it continues another.
+    pub(crate) fn with_items_before(self, items: u64) -> Self {
+        let items_before = if self == Self::default() { items } else { self.items_before };
+        Self { items_before, ..self }
     }
 
     /// Adds records that count as seen from the start.
     pub(crate) fn add_known(&mut self, records: u64) {
-        self.repeats += records;
-    }
-
-    /// Replaces the expected number of wrong answers.
-    pub(crate) fn expect_wrongly_dropped(&mut self, records: Expectation) {
-        self.expected_wrongly_dropped = records;
+        self.found += records;
     }
 
     /// The counter that the progress line shows after the records.
     pub(crate) fn shown(&self, op: Op) -> (&'static str, u64) {
         match op {
-            Op::Dedup => ("unique", self.unique),
+            Op::Dedup => ("unique", self.new),
             Op::Add | Op::AddNew => ("added", self.added),
             Op::Remove => ("removed", self.found),
             Op::Check | Op::Count => ("found", self.found),
@@ -76,35 +57,33 @@ impl Counts {
 
     /// The request for the filter's summary at the end, and for the figures if they are printed.
     pub(crate) fn summary_request(&self, figures: Option<ReportFormat>) -> SummaryRequest {
-        let answered = Answered { new: self.unique, repeats: self.repeats };
-        let (expected, has_report) = (self.expected_wrongly_dropped.into(), figures.is_some());
-        SummaryRequest { answered, expected, has_report }
+        let answered = Answered { new: self.new, repeats: self.found };
+        let (items_before, has_report) = (self.items_before, figures.is_some());
+        SummaryRequest { answered, items_before, is_committed: false, has_report }
     }
 
     /// Adds the counters of another run.
     pub(crate) fn add(&mut self, other: &Self) {
         self.added += other.added;
-        self.expected_wrongly_dropped += other.expected_wrongly_dropped;
         self.found += other.found;
-        self.not_found += other.not_found;
-        self.repeats += other.repeats;
-        self.unique += other.unique;
+        self.new += other.new;
+        self.items_before = self.items_before.min(other.items_before);
     }
 
-    /// Records that `dedup` has looked up.
+    /// Records that were looked up.
     pub(crate) fn answered(&self) -> u64 {
-        self.unique + self.repeats
+        self.new + self.found
     }
 
     /// Records that were new.
-    pub(crate) fn unique(&self) -> u64 {
-        self.unique
+    pub(crate) fn new_records(&self) -> u64 {
+        self.new
     }
 
     /// The probable number of new records among the repeats, if known.
     fn wrongly_dropped(&self, expected: Option<f64>) -> Option<f64> {
         // The expectation may exceed the number of repeats.
-        expected.map(|expected| expected.min(self.repeats as f64))
+        expected.map(|expected| expected.min(self.found as f64))
     }
 
     /// The warning if more new records were dropped than the requested `rate`; `by_known` of them by filters of --known.
@@ -116,9 +95,9 @@ impl Counts {
     ) -> Option<String> {
         let expected = filter.expected?;
         let dropped = self.wrongly_dropped(filter.expected).filter(|dropped| *dropped >= 1.0)?;
-        let share = dropped / (self.unique as f64 + dropped);
+        let share = dropped / (self.new as f64 + dropped);
         (share > rate.unwrap_or(0.0).max(HIGH_RATE)).then(|| {
-            let (dropped, repeats) = (grouped(dropped as u64), counted(self.repeats, "repeat"));
+            let (dropped, repeats) = (grouped(dropped as u64), counted(self.found, "repeat"));
             let is_known = by_known > expected / 2.0;
             let filter = if is_known {
                 "a filter of --known remembers few bits".to_owned()
@@ -146,7 +125,7 @@ impl Counts {
     /// How many removals are expected to have taken the hash of another record, if the filter tells its figures.
     fn wrongly_removed(&self, filter: &Summary) -> Option<f64> {
         let items = filter.figures.as_ref().ok()?.items + self.found;
-        Some(collisions::among_removed(self.found, self.not_found, items, filter.hash_bits?))
+        Some(collisions::among_removed(self.found, self.new, items, filter.hash_bits?))
     }
 
     /// The warning if at least one removal is expected to have taken the hash of another record.
@@ -161,10 +140,13 @@ impl Counts {
 
     /// The message if no record that was looked up is in the filter.
     pub(crate) fn nothing_found(&self, op: Op) -> Option<String> {
-        let (found, not_found) = (self.found + self.repeats, self.not_found + self.unique);
-        let is_it = found == 0 && not_found > 0;
-        let verb = if op.inserts() { "contained" } else { "contains" };
-        is_it.then(|| format!("{verb} none of {}", counted(not_found, "record")))
+        let verb = match op {
+            Op::Dedup => "contained",
+            Op::Add | Op::AddNew => return None,
+            Op::Remove | Op::Check | Op::Count => "contains",
+        };
+        let is_it = self.found == 0 && self.new > 0;
+        is_it.then(|| format!("{verb} none of {}", counted(self.new, "record")))
     }
 
     /// Adds the figures of a command.
@@ -173,7 +155,7 @@ impl Counts {
         report.number(name, name, count);
         match op {
             Op::Dedup => {
-                report.number("repeats", "repeats", self.repeats);
+                report.number("repeats", "repeats", self.found);
                 if let Some(expected) = expected {
                     let name = "expected wrongly dropped";
                     report.measure("expected_wrongly_dropped", name, expected, significant);
@@ -181,27 +163,12 @@ impl Counts {
             }
             Op::Add | Op::AddNew => {}
             Op::Remove | Op::Check | Op::Count => {
-                report.number("not_found", "not found", self.not_found);
+                report.number("not_found", "not found", self.new);
                 if let Some(expected) = expected {
                     let name = "expected wrongly removed";
                     report.measure("expected_wrongly_removed", name, expected, significant);
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_counts_above_zero_are_stored() {
-        let stored = r#"{"expected_wrongly_dropped":0.5,"repeats":2,"unique":3}"#;
-        let counts: Counts = serde_json::from_str(stored).unwrap();
-        assert_eq!((counts.unique, counts.repeats), (3, 2));
-        assert_eq!(serde_json::to_string(&counts).unwrap(), stored);
-        let added = Counts { added: 7, ..Counts::default() };
-        assert_eq!(serde_json::to_string(&added).unwrap(), r#"{"added":7}"#);
     }
 }

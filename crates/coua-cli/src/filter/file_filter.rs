@@ -2,18 +2,19 @@
 
 use crate::clock;
 use crate::filter::jumps::{Jumps, Screened};
-use crate::filter::memory_filter::record_outcomes;
 use crate::filter::op::{Op, Stop};
-use crate::filter::run_filter::{RunFilter, Stage, Summary, SummaryRequest, report_outdated};
+use crate::filter::run_filter::{
+    Doubts, Profile, RunFilter, Stage, Summary, SummaryRequest, outdated_note,
+};
 use crate::filter::sharded_file::ShardedFile;
 use crate::key::{KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::record::LARGE_BLOCK;
 use crate::runs::Runs;
 use crate::terminal::message::store_reason;
-use crate::terminal::{Exit, Failure, FilterFigures, Result, Verbosity, message};
-use coua::window::{Generations, Window};
-use coua::{Insertion, KeyHasher};
+use crate::terminal::{Exit, Failure, FilterFigures, Result, message};
+use coua::window::Generations;
+use coua::{BatchFull, Insertion};
 use coua_store::{Reason, Store, StoreError};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -97,8 +98,62 @@ impl FileFilter {
     pub(crate) fn close(mut self) -> Result<Generations> {
         self.write_notes()?;
         self.write_key_spec()?;
-        let (name, saved) = (self.name(), self.saved);
+        let saved = self.saved();
+        let name = self.name;
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
+    }
+
+    /// Shards the filter for several threads that do `op`, if that pays after a first block of `keys` keys.
+    fn consider_sharding(&mut self, op: Op, keys: usize) {
+        let Some(sharded) = self.sharded.as_ref().filter(|sharded| sharded.does(op)) else {
+            return;
+        };
+        if self.is_held || keys < FEWEST_KEYS || self.store.is_divided() {
+            return;
+        }
+        let items = self.content().len();
+        if items >= self.least_items && !sharded.divide(&mut self.store, keys) {
+            self.least_items = items + items / 8 + 1;
+        }
+    }
+
+    /// Does `op` with the keys of a block, in this thread.
+    fn change(&mut self, op: Op, batch: &mut Batch) -> Result<(), BatchFull> {
+        let has_window = self.content().window().is_some();
+        if has_window {
+            self.advance_clock();
+        }
+        let screened = if has_window && op.inserts() {
+            self.jumps.screen(self.store.filter(), batch)
+        } else {
+            None
+        };
+        let Batch { keys, answers, .. } = batch;
+        let as_they_are = (keys.hashes.as_slice(), keys.when());
+        let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);
+        let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
+        let held = ever_held(self.content());
+        let mut outcomes: Vec<Insertion> = Vec::new();
+        let mut result = match op {
+            Op::Add => self.store.insert_batch_at(hashes, when),
+            Op::Remove => {
+                let removed = self.store.remove_batch(hashes);
+                answers.found.extend(removed.into_iter().map(Seen::from));
+                return Ok(());
+            }
+            _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
+        };
+        if let Some(screened) = screened {
+            result = screened.restore(&mut outcomes, result, op);
+        }
+        answers.added = ever_held(self.content()) - held;
+        answers.record(&outcomes, result);
+        result
+    }
+
+    /// The content of the file if saving fails.
+    fn saved(&self) -> Saved {
+        if self.runs.is_resumed { Saved::Some } else { self.saved }
     }
 
     /// Writes the held record and the runs to the notes, which the next commit makes durable.
@@ -110,7 +165,7 @@ impl FileFilter {
             Some(_) => {}
             None => drop(self.store.remove_note(HELD)),
         }
-        if self.runs != self.noted {
+        if !self.runs.iter().eq(self.noted.iter()) {
             self.runs.write(&mut self.store)?;
             self.noted = self.runs.clone();
         }
@@ -126,76 +181,43 @@ impl FileFilter {
 }
 
 impl RunFilter for FileFilter {
-    fn name(&self) -> String {
-        self.name.clone()
+    fn profile(&self) -> Profile {
+        let (filter, name) = (self.content(), self.name.clone());
+        let none = || Arc::new(()) as Arc<dyn Prefetch>;
+        Profile {
+            name,
+            window: filter.window(),
+            items: filter.len(),
+            block_bytes: LARGE_BLOCK,
+            prefetch: self.sharded.clone().map_or_else(none, |sharded| sharded as _),
+            is_saved: true,
+            ..Profile::new(filter.hasher())
+        }
     }
 
-    fn hasher(&self) -> KeyHasher {
-        self.content().hasher()
+    fn key_spec(&mut self, offered: Option<&KeySpec>) -> Result<Option<KeySpec>> {
+        let is_empty = self.content().is_empty() && self.content().forgotten() == 0;
+        if let Some(spec) = offered.filter(|_| is_empty) {
+            self.key_spec = Some(spec.clone());
+        }
+        let noted = || KeySpec::of(self.store.notes(), &self.name);
+        self.key_spec.clone().map_or_else(noted, |spec| Ok(Some(spec)))
     }
 
-    fn window(&self) -> Option<Window> {
-        self.content().window()
+    fn runs(&mut self) -> Option<&mut Runs> {
+        Some(&mut self.runs)
     }
 
-    fn load(&self) -> Option<f64> {
-        let sharded = self.sharded.as_ref().filter(|_| self.store.is_divided());
-        Some(sharded.map_or_else(|| self.content().load_factor(), |sharded| sharded.load()))
-    }
-
-    fn block_bytes(&self) -> usize {
-        LARGE_BLOCK
-    }
-
-    fn prefetch(&self) -> Arc<dyn Prefetch> {
-        self.sharded.clone().map_or_else(|| Arc::new(()) as _, |sharded| sharded as _)
-    }
-
-    fn answer(&mut self, op: Op, batch: &mut Batch, known: usize) -> Result<(), Stop> {
+    fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
         if let Some(sharded) = &self.sharded {
             if batch.answers.is_answered {
                 return sharded.answer(&mut self.store, &batch.keys, &mut batch.answers);
             }
             sharded.join(&mut self.store);
         }
-        self.advance_clock();
-        let screened =
-            if op.inserts() { self.jumps.screen(self.store.filter(), batch, known) } else { None };
-        let Batch { keys, answers, .. } = batch;
-        let as_they_are = (&keys.hashes[known..], keys.when_from(known));
-        let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);
-        let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
-        let (items, held) = (self.content().len(), ever_held(self.content()));
-        let mut outcomes: Vec<Insertion> = Vec::new();
-        let mut result = match op {
-            Op::Add => self.store.insert_batch_at(hashes, when),
-            Op::Remove => {
-                let removed = self.store.remove_batch(hashes);
-                answers.found.extend(removed.into_iter().map(Seen::from));
-                return Ok(());
-            }
-            _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
-        };
-        if let Some(screened) = screened {
-            result = screened.restore(&mut outcomes, result, op);
-        }
-        answers.added = ever_held(self.content()) - held;
-        record_outcomes(&outcomes, result, items, self.content(), answers);
-        result.map_err(|mut stopped| {
-            stopped.done += known;
-            Stop::full(stopped)
-        })
-    }
-
-    fn consider_sharding(&mut self, keys: usize) {
-        let Some(sharded) = &self.sharded else { return };
-        if self.is_held || keys < FEWEST_KEYS || self.store.is_divided() {
-            return;
-        }
-        let items = self.content().len();
-        if items >= self.least_items && !sharded.divide(&mut self.store, keys) {
-            self.least_items = items + items / 8 + 1;
-        }
+        self.change(op, batch).map_err(Stop::full)?;
+        self.consider_sharding(op, batch.keys.hashes.len());
+        Ok(())
     }
 
     fn can_commit(&mut self) -> bool {
@@ -216,38 +238,13 @@ impl RunFilter for FileFilter {
         }
     }
 
-    fn follows_outputs(&self) -> bool {
-        true
-    }
-
-    fn runs(&mut self) -> Option<&mut Runs> {
-        Some(&mut self.runs)
-    }
-
-    fn key_spec(&self) -> Result<Option<KeySpec>> {
-        let noted = || KeySpec::of(self.store.notes(), self.name());
-        self.key_spec.clone().map_or_else(noted, |spec| Ok(Some(spec)))
-    }
-
-    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<()> {
-        let is_empty = self.content().is_empty() && self.content().forgotten() == 0;
-        if is_empty {
-            self.key_spec = Some(spec.clone());
-        }
-        Ok(())
-    }
-
-    fn mark_resumed(&mut self) {
-        self.saved = Saved::Some;
-    }
-
     fn commit(&mut self, stage: Stage) -> Result<()> {
         self.is_held = false;
         self.write_notes()?;
         if stage == Stage::Checkpoint {
             self.write_key_spec()?;
         }
-        let (name, saved) = (self.name(), self.saved);
+        let (name, saved) = (self.name.clone(), self.saved());
         self.store.commit().map_err(|error| match &error.reason {
             // The run ends early, here.
             Reason::Unsynced(source) if stage == Stage::Checkpoint => {
@@ -267,23 +264,19 @@ impl RunFilter for FileFilter {
         Ok(())
     }
 
-    fn report_doubts(&self, op: Op, verbosity: Verbosity) {
-        if op.inserts() {
-            report_outdated(self.content(), verbosity);
-            self.jumps.report(verbosity);
-            self.jumps.report_held(verbosity);
+    fn doubts(&self, op: Op) -> Doubts {
+        if !op.inserts() {
+            return Doubts::default();
         }
-    }
-
-    fn exceptions(&self) -> Option<&'static str> {
-        Some("")
-    }
-
-    fn summary(&mut self, request: SummaryRequest) -> Summary {
-        Summary::of(FilterFigures::from(self.content()), request)
+        let outdated = outdated_note(self.content()).into_iter();
+        let notes = outdated.chain(self.jumps.note_left_out()).chain(self.jumps.note_held());
+        Doubts { notes: notes.collect(), ..Doubts::default() }
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+        if request.is_committed {
+            return Ok(Summary::of(FilterFigures::from(self.content()), request));
+        }
         let filter = self.close()?;
         Ok(Summary::of(FilterFigures::from(&filter), request))
     }

@@ -4,7 +4,6 @@
 
 use crate::clock::{moment_text, time_for};
 use crate::filter::file_filter::{FileFilter, Saved, not_saved};
-use crate::filter::run_filter::RunFilter as _;
 use crate::filter::spec::FilterSpec;
 use crate::filter::spec::Location;
 use crate::filter::spec::Secret;
@@ -212,8 +211,9 @@ impl FilterFile {
             let store = store.map_err(|error| failed(self.name.clone(), &error))?;
             return FileFilter::new(store, self.name, Saved::Nothing);
         }
+        let name = self.name();
         let filter = self.open(expecting(inputs).threads(threads), wanted)?;
-        wanted.agree_with(filter.content(), &filter.name())?;
+        wanted.agree_with(filter.content(), &name)?;
         Ok(filter)
     }
 
@@ -225,7 +225,7 @@ impl FilterFile {
             (options.write_locked(self.lock, None::<fn() -> Generations>), self.name);
         let store = store.map_err(|error| failed(name.clone(), &error))?;
         let mut filter = FileFilter::new(store, name.clone(), Saved::Before)?;
-        check_key(&spec.secret, filter.hasher(), &name)?;
+        check_key(&spec.secret, filter.content().hasher(), &name)?;
         check_clock(filter.content(), &name)?;
         filter.advance_clock();
         Ok(filter)

@@ -6,7 +6,7 @@
 use crate::clock::present as present_time;
 use crate::filter::op::Op;
 use crate::pipeline::Batch;
-use crate::terminal::{Verbosity, counted};
+use crate::terminal::counted;
 use coua::window::{Clock, Generations, When, Window};
 use coua::{BatchFull, Insertion, KeyHash};
 
@@ -60,15 +60,10 @@ impl Jumps {
         Some(note)
     }
 
-    /// The keys to insert instead of those of a batch from the nth on; `None` to insert them unchanged.
-    pub(super) fn screen(
-        &mut self,
-        filter: &Generations,
-        batch: &Batch,
-        known: usize,
-    ) -> Option<Screened> {
+    /// The keys to insert instead of those of a batch; `None` to insert them unchanged.
+    pub(super) fn screen(&mut self, filter: &Generations, batch: &Batch) -> Option<Screened> {
         let window = filter.window().filter(|window| window.clock() == Clock::Given)?;
-        let (hashes, times) = (&batch.keys.hashes[known..], batch.keys.times.get(known..)?);
+        let (hashes, times) = (&batch.keys.hashes, &batch.keys.times);
         let (first, latest) = (*times.first()?, *times.iter().max()?);
         let mut present = Present { clock: filter.clock(), window };
         let mut begin = present;
@@ -78,7 +73,7 @@ impl Jumps {
         }
         let believed = present_time().saturating_sub(window.length() + window.step());
         let mut screened = Screened { keys: hashes.len(), ..Screened::default() };
-        let name = |place| batch.block.record_name(batch.keys.record_of_hash(known + place));
+        let name = |place| batch.block.record_name(batch.keys.record_of_hash(place));
         // The place of the held record, if it is in this batch.
         let mut held_at = None;
         for (place, (hash, time)) in hashes.iter().zip(times).enumerate() {
@@ -108,24 +103,22 @@ impl Jumps {
         Some(screened)
     }
 
-    /// Reports the outliers.
-    pub(super) fn report(&self, verbosity: Verbosity) {
-        if let Some(first) = &self.first_left_out {
-            let records = counted(self.left_out, "record");
-            verbosity.say(format_args!(
-                "{first}: dated more than a window after its neighbors; not remembered: {records}"
-            ));
-        }
+    /// The message about the outliers.
+    pub(super) fn note_left_out(&self) -> Option<String> {
+        let first = self.first_left_out.as_ref()?;
+        let records = counted(self.left_out, "record");
+        Some(format!(
+            "{first}: dated more than a window after its neighbors; not remembered: {records}"
+        ))
     }
 
-    /// Reports the held record, which the next run may confirm.
-    pub(super) fn report_held(&self, verbosity: Verbosity) {
-        if let Some(Held { name, .. }) = &self.held {
-            verbosity.say(format_args!(
-                "{name}: dated more than a window after the records before it; remembered once the next record \
-                 confirms the time"
-            ));
-        }
+    /// The message about the held record, which the next run may confirm.
+    pub(super) fn note_held(&self) -> Option<String> {
+        let Held { name, .. } = self.held.as_ref()?;
+        Some(format!(
+            "{name}: dated more than a window after the records before it; remembered once the next record \
+             confirms the time"
+        ))
     }
 }
 

@@ -1,18 +1,18 @@
 //! A filter in memory for a single thread, dropped at the end.
 
 use crate::clock;
-use crate::filter::collisions;
 use crate::filter::estimate::Forecast;
 use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::op::{Op, Stop};
-use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest, report_outdated};
+use crate::filter::run_filter::{
+    Doubts, Profile, RunFilter, Summary, SummaryRequest, outdated_note,
+};
 use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
-use crate::key::{Answers, Seen};
 use crate::pipeline::Batch;
-use crate::terminal::{FilterFigures, Result, Verbosity};
-use coua::window::{Generations, Window};
-use coua::{BatchFull, CuckooFilter, Insertion, KeyHasher};
+use crate::terminal::{FilterFigures, Result};
+use coua::window::Generations;
+use coua::{CuckooFilter, Insertion};
 
 /// The filter, and the forecast of its number of items.
 #[derive(Debug)]
@@ -36,32 +36,22 @@ impl MemoryFilter {
 }
 
 impl RunFilter for MemoryFilter {
-    fn hasher(&self) -> KeyHasher {
-        self.filter.hasher()
-    }
-
-    fn window(&self) -> Option<Window> {
-        self.filter.window()
-    }
-
-    fn load(&self) -> Option<f64> {
-        Some(self.filter.load_factor())
+    fn profile(&self) -> Profile {
+        Profile { window: self.filter.window(), ..Profile::new(self.filter.hasher()) }
     }
 
     /// Only `dedup` has a temporary filter.
-    fn answer(&mut self, op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+    fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
         clock::advance(&mut self.filter);
-        let screened = self.jumps.screen(&self.filter, batch, 0);
+        let screened = self.jumps.screen(&self.filter, batch);
         let Batch { block, keys, answers } = batch;
-        let before = self.filter.len();
-        let as_they_are = (keys.hashes.as_slice(), keys.when_from(0));
+        let as_they_are = (keys.hashes.as_slice(), keys.when());
         let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);
         let mut result = self.filter.insert_unique_batch_at(hashes, when, &mut self.outcomes);
         if let Some(screened) = screened {
             result = screened.restore(&mut self.outcomes, result, op);
         }
-        let filter = &self.filter;
-        record_outcomes(&self.outcomes, result, before, filter, answers);
+        answers.record(&self.outcomes, result);
         if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut())
             && let Some(more) = forecast.more_items(block.consumed, keys.hashes.len(), filter)
         {
@@ -71,26 +61,12 @@ impl RunFilter for MemoryFilter {
         result.map_err(Stop::full)
     }
 
-    fn report_doubts(&self, _op: Op, verbosity: Verbosity) {
-        report_outdated(&self.filter, verbosity);
-        self.jumps.report(verbosity);
+    fn doubts(&self, _op: Op) -> Doubts {
+        let notes = outdated_note(&self.filter).into_iter().chain(self.jumps.note_left_out());
+        Doubts { notes: notes.collect(), ..Doubts::default() }
     }
 
-    fn summary(&mut self, request: SummaryRequest) -> Summary {
-        Summary::of(FilterFigures::from(&self.filter), request)
+    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+        Ok(Summary::of(FilterFigures::from(&self.filter), request))
     }
-}
-
-/// Records the outcomes of a filter, which had `before` items, up to the first hash for which there was no room.
-pub(super) fn record_outcomes(
-    outcomes: &[Insertion],
-    result: Result<(), BatchFull>,
-    before: u64,
-    filter: &Generations,
-    answers: &mut Answers,
-) {
-    let done = result.map_or_else(|stopped| stopped.done, |()| outcomes.len());
-    answers.found.extend(outcomes.iter().take(done).copied().map(Seen::from));
-    let new = answers.count(Seen::New);
-    collisions::expect(answers, new, [before, filter.len()], filter.hash_bits());
 }

@@ -25,7 +25,7 @@ pub(crate) use filter_file::{FilterFile, check_files};
 #[cfg(feature = "server")]
 pub(crate) use new_file::NewFile;
 pub(crate) use op::{NoRoom, Op, Stop};
-pub(crate) use run_filter::{RunFilter, Stage, Summary, SummaryRequest};
+pub(crate) use run_filter::{Doubts, Profile, RunFilter, Stage, Summary};
 pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, WindowSpec};
 
 use crate::input::Survey;

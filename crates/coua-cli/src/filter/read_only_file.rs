@@ -3,12 +3,10 @@
 use crate::clock;
 use crate::filter::op::Op;
 use crate::filter::op::Stop;
-use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
+use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
 use crate::key::{Answers, BlockKeys, KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::terminal::{FilterFigures, Result};
-use coua::KeyHasher;
-use coua::window::Window;
 use coua_store::View;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -62,41 +60,25 @@ impl ReadOnlyFile {
 }
 
 impl RunFilter for Arc<ReadOnlyFile> {
-    fn name(&self) -> String {
-        self.name.clone()
+    fn profile(&self) -> Profile {
+        let filter = &self.view().filter;
+        let (name, window, items) = (self.name.clone(), filter.window(), filter.len());
+        let prefetch = self.clone();
+        Profile { name, window, items, prefetch, ..Profile::new(filter.hasher()) }
     }
 
-    fn hasher(&self) -> KeyHasher {
-        self.view().filter.hasher()
+    fn key_spec(&mut self, _offered: Option<&KeySpec>) -> Result<Option<KeySpec>> {
+        KeySpec::of(&self.view().notes, &self.name)
     }
 
-    fn window(&self) -> Option<Window> {
-        self.view().filter.window()
-    }
-
-    fn load(&self) -> Option<f64> {
-        Some(self.view().filter.load_factor())
-    }
-
-    fn prefetch(&self) -> Arc<dyn Prefetch> {
-        self.clone()
-    }
-
-    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+    fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
         self.look_up(&batch.keys, &mut batch.answers);
         Ok(())
     }
 
-    fn key_spec(&self) -> Result<Option<KeySpec>> {
-        KeySpec::of(&self.view().notes, &self.name)
-    }
-
-    fn check_unchanged(&self) -> Result<()> {
-        Ok(self.view().check_origin()?)
-    }
-
-    fn summary(&mut self, request: SummaryRequest) -> Summary {
-        Summary::of(FilterFigures::from(&self.view().filter), request)
+    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+        self.view().check_origin()?;
+        Ok(Summary::of(FilterFigures::from(&self.view().filter), request))
     }
 }
 

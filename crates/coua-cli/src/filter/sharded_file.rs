@@ -5,10 +5,10 @@
 //! are [accepted](Prefetch::accepts), and once all others are answered, the shards are joined.
 
 use crate::filter::op::{Op, Stop};
-use crate::filter::sharding::{self, LastLoad};
+use crate::filter::sharding;
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Prefetch, Unanswered};
-use coua::shards::{DividedFilter, Division};
+use coua::shards::Division;
 use coua::window::Change;
 use coua_store::{Divided, Store};
 use std::num::NonZeroUsize;
@@ -25,7 +25,6 @@ pub(super) struct ShardedFile {
     accepted_keys: AtomicU64,
     /// Blocks that were accepted and not answered.
     ahead: AtomicU64,
-    load: LastLoad,
 }
 
 impl ShardedFile {
@@ -38,8 +37,12 @@ impl ShardedFile {
             op,
             accepted_keys: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
-            load: LastLoad::default(),
         })
+    }
+
+    /// Whether `op` is what the shards do.
+    pub(super) fn does(&self, op: Op) -> bool {
+        self.op == op
     }
 
     /// Divides the filter, unless it could not accept `keys` keys at once then. Returns whether it did.
@@ -68,10 +71,6 @@ impl ShardedFile {
         store.join();
     }
 
-    pub(super) fn load(&self) -> f64 {
-        self.load.get()
-    }
-
     /// Answers a block that all shards have done.
     pub(super) fn answer(
         &self,
@@ -86,8 +85,7 @@ impl ShardedFile {
             store.note_changes(Change::Insert, &keys.hashes, |_| true);
             return Ok(());
         }
-        let hash_bits = self.divided.filter().as_ref().map_or(0.0, DividedFilter::hash_bits);
-        let merged = sharding::merge(self.division, keys, answers, hash_bits);
+        let merged = sharding::merge(self.division, keys, answers);
         let (change, changed) = match self.op {
             Op::Remove => (Change::Remove, Seen::Repeat),
             _ => (Change::Insert, Seen::New),
@@ -153,7 +151,6 @@ impl Prefetch for ShardedFile {
         if let Some(divided) = &*self.divided.filter() {
             let mut shard = divided.shards().shard(number);
             sharding::ask(&mut shard, self.op, group);
-            self.load.set(&shard);
         }
     }
 }

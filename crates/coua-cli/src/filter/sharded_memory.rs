@@ -2,16 +2,16 @@
 
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{Op, Stop};
-use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
-use crate::filter::sharding::{self, HASH_BITS, LastLoad};
+use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
+use crate::filter::sharding::{self, HASH_BITS};
 use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, Group};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
+use coua::CuckooFilter;
 use coua::shards::{Division, Shards};
-use coua::{CuckooFilter, KeyHasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct ShardedMemory {
     shards: Shards,
     forecasts: Vec<Mutex<Option<Forecast>>>,
-    load: LastLoad,
 }
 
 impl ShardedMemory {
@@ -30,12 +29,12 @@ impl ShardedMemory {
         let number = shards.division().shards();
         let forecast = |_| Mutex::new(Forecast::new(inputs.total_bytes, number));
         let forecasts = (0..number).map(forecast).collect();
-        Ok(Self { shards, forecasts, load: LastLoad::default() })
+        Ok(Self { shards, forecasts })
     }
 
     /// Merges the answers of the shards.
     fn merge(&self, keys: &BlockKeys, answers: &mut Answers) -> Result<(), Stop> {
-        let merged = sharding::merge(self.shards.division(), keys, answers, HASH_BITS);
+        let merged = sharding::merge(self.shards.division(), keys, answers);
         if merged.is_err() {
             answers.groups.iter().enumerate().for_each(|(shard, group)| self.undo(shard, group));
         }
@@ -66,23 +65,13 @@ impl ShardedMemory {
 }
 
 impl RunFilter for Arc<ShardedMemory> {
-    fn hasher(&self) -> KeyHasher {
-        self.shards.shard(0).hasher()
+    fn profile(&self) -> Profile {
+        let prefetch = self.clone();
+        let hasher = self.shards.shard(0).hasher();
+        Profile { block_bytes: LARGE_BLOCK, prefetch, ..Profile::new(hasher) }
     }
 
-    fn load(&self) -> Option<f64> {
-        Some(self.load.get())
-    }
-
-    fn block_bytes(&self) -> usize {
-        LARGE_BLOCK
-    }
-
-    fn prefetch(&self) -> Arc<dyn Prefetch> {
-        self.clone()
-    }
-
-    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+    fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
         self.merge(&batch.keys, &mut batch.answers)
     }
 
@@ -92,8 +81,8 @@ impl RunFilter for Arc<ShardedMemory> {
         }
     }
 
-    fn summary(&mut self, request: SummaryRequest) -> Summary {
-        Summary::of(self.figures(), request)
+    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+        Ok(Summary::of(self.figures(), request))
     }
 }
 
@@ -110,7 +99,6 @@ impl Prefetch for ShardedMemory {
         let mut filter = self.shards.shard(shard);
         // Only `dedup` has a temporary filter.
         sharding::ask(&mut filter, Op::Dedup, group);
-        self.load.set(&filter);
         // Only the thread that holds the shard uses its forecast, so this never waits.
         let mut forecast = self.forecasts[shard].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(forecast) = &mut *forecast
@@ -153,7 +141,7 @@ mod tests {
         let division = Division::new(bits);
         let shards = Shards::build(CuckooFilter::builder().max_items(most), division).unwrap();
         let forecasts = (0..division.shards()).map(|_| Mutex::default()).collect();
-        ShardedMemory { shards, forecasts, load: LastLoad::default() }
+        ShardedMemory { shards, forecasts }
     }
 
     #[test]

@@ -3,13 +3,11 @@
 //! Each shard processes the blocks in their order, whichever thread does it, and however far the other shards are. So
 //! the answers are the same as with one thread.
 
-use crate::filter::collisions;
 use crate::filter::op::{Op, Stop};
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use coua::shards::{Division, ShardGuard};
-use coua::{BatchFull, CuckooFilter, Insertion, KeyHash};
+use coua::{BatchFull, Insertion, KeyHash};
 use std::iter::zip;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bits of a hash that shards remember together.
 pub(super) const HASH_BITS: f64 = 64.0;
@@ -25,22 +23,19 @@ pub(super) fn group(division: Division, keys: &BlockKeys, answers: &mut Answers)
 }
 
 /// Puts the answers of the groups in the order of the keys, up to the first key for which a shard had no room; later
-/// answers stay in the groups. The shards form one filter for the user, and remember `hash_bits` bits of each hash.
+/// answers stay in the groups. The shards form one filter for the user.
 pub(super) fn merge(
     division: Division,
     keys: &BlockKeys,
     answers: &mut Answers,
-    hash_bits: f64,
 ) -> Result<(), Stop> {
-    let stopped = merge_found(division, keys, answers);
+    let Some(shard) = merge_found(division, keys, answers) else { return Ok(()) };
     let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
-    let new = answers.count(Seen::New);
-    collisions::expect(answers, new, [before, before + new], hash_bits);
-    let Some(shard) = stopped else { return Ok(()) };
+    let items = before + answers.count(Seen::New);
     drop_answered(division, keys, answers);
     let mut stopped =
         answers.groups[shard].stopped.expect("a shard without room for a key says so");
-    (stopped.done, stopped.full.items) = (answers.found.len(), before + new);
+    (stopped.done, stopped.full.items) = (answers.found.len(), items);
     Err(Stop::full(stopped))
 }
 
@@ -120,18 +115,4 @@ pub(super) fn undo(shard: &mut ShardGuard<'_>, group: &Group) {
     let inserted =
         zip(&group.hashes, &group.outcomes).filter(|(_, it)| **it == Insertion::Inserted);
     shard.remove_batch(&inserted.map(|(hash, _)| *hash).collect::<Vec<_>>());
-}
-
-/// The load of the last shard used: all shards have a similar load. So reading it never waits for a shard.
-#[derive(Debug, Default)]
-pub(super) struct LastLoad(AtomicU64);
-
-impl LastLoad {
-    pub(super) fn set(&self, shard: &CuckooFilter) {
-        self.0.store(shard.load_factor().to_bits(), Ordering::Relaxed);
-    }
-
-    pub(super) fn get(&self) -> f64 {
-        f64::from_bits(self.0.load(Ordering::Relaxed))
-    }
 }

@@ -63,6 +63,14 @@ impl Location {
         }
     }
 
+    /// Returns an error if an option that works only with files is given with a server.
+    pub(crate) fn refuse_on_server(&self, option: Option<&str>) -> Result<()> {
+        option.filter(|_| self.file().is_none()).map_or(Ok(()), |option| {
+            let reason = "works only with filter files, not with a filter on a server";
+            Err(Failure::at(option, reason))
+        })
+    }
+
     /// The path of the file; `None` for a server.
     #[cfg_attr(
         not(feature = "server"),
@@ -104,6 +112,11 @@ impl Secret {
 
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// The option for the file, if it is given.
+    pub(crate) fn option(&self) -> Option<&'static str> {
+        self.file.as_ref().map(|_| "--secret")
     }
 
     /// The key, if there is one.

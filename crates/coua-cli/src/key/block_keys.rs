@@ -4,9 +4,7 @@ use crate::clock::proposed_format;
 use crate::record::Header;
 use coua::window::When;
 use coua::{BatchFull, Insertion, KeyHash};
-use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::ops::{AddAssign, Sub};
 use std::sync::Arc;
 
 /// Why a record has no key.
@@ -117,6 +115,8 @@ pub(crate) struct BlockKeys {
     pub(crate) times: Vec<u64>,
     /// The records without a key, in their order.
     pub(crate) missing_keys: Vec<MissingKey>,
+    /// The number of records, from the first, that an interrupted run has done.
+    pub(crate) done: usize,
 }
 
 /// A record without a key.
@@ -134,6 +134,8 @@ pub(crate) enum Reason {
     Missing(Missing),
     /// It has one, which counts as seen (`--known`).
     Known,
+    /// It has one, which an interrupted run has done (`--resume`).
+    Done,
     /// It has one, but is another run's (`--shard`).
     OtherShard,
 }
@@ -144,20 +146,21 @@ impl BlockKeys {
         self.contents.clear();
         self.times.clear();
         self.missing_keys.clear();
+        self.done = 0;
     }
 
-    /// Whether a record has a key, if only a known one or one of another shard, or a quote hides whether it has one.
+    /// Whether a record has a key, even if it was set aside, or a quote hides whether it has one.
     pub(crate) fn may_have_keys(&self) -> bool {
         let may_have = |it: &MissingKey| {
-            let has_other = matches!(it.reason, Reason::Known | Reason::OtherShard);
+            let has_other = matches!(it.reason, Reason::Known | Reason::Done | Reason::OtherShard);
             has_other || it.reason == Reason::Missing(Missing::OpenQuote)
         };
         !self.hashes.is_empty() || self.missing_keys.iter().any(may_have)
     }
 
-    /// The times of the records from the `nth` one with a key (from 0) on.
-    pub(crate) fn when_from(&self, nth: usize) -> When<'_> {
-        if self.times.is_empty() { When::Now } else { When::Each(&self.times[nth..]) }
+    /// The times of the records with a key.
+    pub(crate) fn when(&self) -> When<'_> {
+        if self.times.is_empty() { When::Now } else { When::Each(&self.times) }
     }
 
     /// The place of the record that has the `nth` hash (from 0).
@@ -213,40 +216,6 @@ impl From<Insertion> for Seen {
     }
 }
 
-/// An expected number of records. It is summed in steps of 2^-80 records, so that the sum does not depend on how the records
-/// were divided into blocks; there is room for 10^14.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "f64", into = "f64")]
-pub(crate) struct Expectation(i128);
-
-const STEPS: f64 = (1_u128 << 80) as f64;
-
-impl From<f64> for Expectation {
-    fn from(records: f64) -> Self {
-        Self((records * STEPS) as i128)
-    }
-}
-
-impl From<Expectation> for f64 {
-    fn from(expected: Expectation) -> Self {
-        expected.0 as Self / STEPS
-    }
-}
-
-impl AddAssign for Expectation {
-    fn add_assign(&mut self, other: Self) {
-        self.0 = self.0.saturating_add(other.0);
-    }
-}
-
-impl Sub for Expectation {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-}
-
 /// The answers to a block. They are recycled with it.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
@@ -262,8 +231,6 @@ pub(crate) struct Answers {
     pub(crate) totals: Vec<u64>,
     /// The number of copies added, where there are no answers for single keys.
     pub(crate) added: u64,
-    /// Expected number of new records among those that were found.
-    pub(crate) wrongly_found: Expectation,
     /// The records to write, by place; may end early.
     pub(crate) selected: Vec<bool>,
     /// The records to write to the second output, likewise.
@@ -298,9 +265,15 @@ impl Answers {
         self.found.clear();
         self.counts.clear();
         self.totals.clear();
-        (self.added, self.wrongly_found) = (0, Expectation::default());
+        self.added = 0;
         self.selected.clear();
         self.also_selected.clear();
+    }
+
+    /// Records the outcomes of a filter, up to the first key for which there was no room.
+    pub(crate) fn record(&mut self, outcomes: &[Insertion], result: Result<(), BatchFull>) {
+        let done = result.map_or_else(|stopped| stopped.done, |()| outcomes.len());
+        self.found.extend(outcomes.iter().take(done).copied().map(Seen::from));
     }
 
     /// The number of keys with this answer.

@@ -3,7 +3,7 @@
 use crate::key::Keys;
 use crate::key::block_keys::{BlockKeys, Missing, MissingKey, Reason};
 use crate::key::finder::Finder;
-use crate::key::known_keys::Known;
+use crate::key::known_keys::{DoneRecords, Known};
 use crate::record::{Block, BlockEnd, Header, RecordFormat, no_memory, unmarked};
 use crate::terminal::Failure;
 use coua::{KeyHash, KeyHasher};
@@ -36,6 +36,7 @@ pub(crate) struct Hashing {
     pub(crate) shard: Option<Shard>,
     pub(crate) wanted: Wanted,
     pub(crate) known: Known,
+    pub(crate) done: DoneRecords,
 }
 
 /// What the filter needs of every key.
@@ -48,9 +49,10 @@ pub(crate) enum Wanted {
 }
 
 impl Hashing {
-    /// Hashes the keys of all records of the block, and sets known keys aside.
+    /// Hashes the keys of all records of the block, and sets aside those that are done or known.
     pub(crate) fn hash(&mut self, block: &mut Block, keys: &mut BlockKeys) {
         self.hash_all(block, keys);
+        self.done.set_aside(block, &self.format, keys);
         self.known.set_aside(keys);
     }
 
@@ -125,7 +127,7 @@ impl Hashing {
         if let Some(times) = &mut self.keys.times {
             times.look_up();
         }
-        let BlockKeys { hashes, contents, times, missing_keys } = keys;
+        let BlockKeys { hashes, contents, times, missing_keys, .. } = keys;
         for (place, record) in block.records().enumerate() {
             let content = unmarked(self.format.content(record));
             let hash = || self.keys.hash(content, self.hasher).map_err(Reason::Missing);

@@ -1,6 +1,8 @@
-//! Keys that count as seen from the start (`--known`).
+//! Keys that are set aside: those that count as seen from the start (`--known`), and those that an interrupted run has
+//! done (`--resume`).
 
 use crate::key::block_keys::{BlockKeys, MissingKey, Reason, Seen};
+use crate::record::{Block, RecordFormat};
 use coua::window::Generations;
 use std::iter::zip;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ impl Known {
         for filter in &*self.0 {
             let known = filter.contains_batch(&keys.hashes);
             if known.contains(&true) {
-                keys.set_aside(&known);
+                keys.set_aside(&known, &Reason::Known);
             }
         }
     }
@@ -40,9 +42,58 @@ impl Known {
     }
 }
 
+/// The records of an input, from its first, that are done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) records: u64,
+    /// Bytes of the last one's content, if it had no separator. If it is longer now, it is a new record.
+    pub(crate) unended: Option<u64>,
+}
+
+impl Done {
+    /// The number of these records before the end of a block.
+    pub(crate) fn before_end_of(self, block: &Block, format: &RecordFormat) -> u64 {
+        let (Some(unended), Some(last)) = (self.unended, self.records.checked_sub(1)) else {
+            return self.records;
+        };
+        let place = last.checked_sub(block.records_before);
+        let record = place.and_then(|place| block.record(place as usize));
+        let is_longer = |record| format.content(record).len() as u64 != unended;
+        if record.is_some_and(is_longer) { last } else { self.records }
+    }
+}
+
+/// The records of all inputs that are done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DoneRecords(Arc<[Done]>);
+
+impl FromIterator<Done> for DoneRecords {
+    fn from_iter<I: IntoIterator<Item = Done>>(inputs: I) -> Self {
+        Self(inputs.into_iter().collect())
+    }
+}
+
+impl DoneRecords {
+    /// The number of records of a block, from its first, that are done.
+    fn of(&self, block: &Block, format: &RecordFormat) -> usize {
+        let until = self.0.get(block.input).map_or(0, |done| done.before_end_of(block, format));
+        block.len().min(until.saturating_sub(block.records_before) as usize)
+    }
+
+    /// Sets aside the keys of records that are done, so that they are not looked up, and nothing is written.
+    pub(super) fn set_aside(&self, block: &Block, format: &RecordFormat, keys: &mut BlockKeys) {
+        keys.done = self.of(block, format);
+        if keys.done > 0 {
+            let done = keys.hashes_before(keys.done);
+            let is_done: Vec<_> = (0..keys.hashes.len()).map(|nth| nth < done).collect();
+            keys.set_aside(&is_done, &Reason::Done);
+        }
+    }
+}
+
 impl BlockKeys {
-    /// Removes the known keys.
-    fn set_aside(&mut self, known: &[bool]) {
+    /// Removes the keys with `true`, for this reason.
+    fn set_aside(&mut self, known: &[bool], reason: &Reason) {
         let mut missing = std::mem::take(&mut self.missing_keys).into_iter().peekable();
         let mut record = 0;
         for is_known in known {
@@ -51,7 +102,7 @@ impl BlockKeys {
                 record += 1;
             }
             if *is_known {
-                self.missing_keys.push(MissingKey { record, reason: Reason::Known });
+                self.missing_keys.push(MissingKey { record, reason: reason.clone() });
             }
             record += 1;
         }
@@ -85,7 +136,7 @@ mod tests {
         let hashes = vec![KeyHash::from_u64(7); count];
         let missing_keys = (0..count).map(missing).collect();
         let mut keys = BlockKeys { hashes, missing_keys, ..BlockKeys::default() };
-        keys.set_aside(&vec![true; count]);
+        keys.set_aside(&vec![true; count], &Reason::Known);
         assert!(keys.hashes.is_empty());
         assert!(keys.missing_keys.iter().map(|it| it.record).eq(0..2 * count));
     }
@@ -103,7 +154,7 @@ mod tests {
         for part in [b"a", b"c", b"d", b"e"] {
             keys.contents.push(part);
         }
-        keys.set_aside(&[true, false, true, false]);
+        keys.set_aside(&[true, false, true, false], &Reason::Known);
         assert_eq!(keys.hashes, [12, 14].map(hash));
         assert_eq!(keys.times, [2, 4]);
         assert_eq!(keys.contents.iter().collect::<Vec<_>>(), [b"c", b"e"]);

@@ -18,9 +18,7 @@ mod normalize;
 mod regex;
 mod url_form;
 
-pub(crate) use block_keys::{
-    Answers, BlockKeys, Expectation, Group, Missing, MissingKey, Reason, Seen,
-};
+pub(crate) use block_keys::{Answers, BlockKeys, Group, Missing, MissingKey, Reason, Seen};
 pub(crate) use column::Column;
 pub(crate) use csv::{Choice, Columns, Dialect};
 pub(crate) use fields::Fields;
@@ -29,7 +27,7 @@ pub(crate) use hashing::{Hashing, OnMissing, Shard, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
 pub(crate) use key_spec::KeySpec;
-pub(crate) use known_keys::Known;
+pub(crate) use known_keys::{Done, DoneRecords, Known};
 pub(crate) use normalize::Normalize;
 pub(crate) use regex::Pattern;
 pub(crate) use url_form::UrlForm;

@@ -1,16 +1,15 @@
 //! One output: standard output or a file, written in large pieces.
 
-use super::gather::append;
 use super::output_spec::{Destination, OutputSpec};
 use super::pack::{Due, FRAME, Packer, Packing};
-use crate::output::begun::{lacks_end, lacks_end_when_unpacked};
+use crate::input::last_bytes;
 use crate::platform::{self, Identity};
 use crate::record::RecordFormat;
 use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
 use coua_store::{Folder, StoreError, folder_of};
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::mem;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -296,4 +295,66 @@ pub(super) fn check_readable(path: &Path, spec: OutputSpec<'_>) -> Result<()> {
 /// The path with symbolic links resolved.
 pub(super) fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Whether a compressed file has content that does not end with `end`. Reads the whole file. Returns an error if what
+/// is appended could not be read.
+fn lacks_end_when_unpacked(path: &Path, end: &[u8]) -> Result<bool> {
+    let last = last_bytes(path, end.len()).map_err(|error| {
+        let reason = message::reason(&error);
+        let text = format_args!("cannot be appended to: {reason}; choose another output");
+        Failure::at(path.display(), text)
+    })?;
+    Ok(!last.is_empty() && last != end)
+}
+
+/// Whether a file of `bytes` bytes is not empty and does not end with `end`.
+fn lacks_end(path: &Path, bytes: u64, end: &[u8]) -> io::Result<bool> {
+    let (mut file, mut last) = (File::open(path)?, Vec::new());
+    file.seek(SeekFrom::Start(bytes.saturating_sub(end.len() as u64)))?;
+    file.read_to_end(&mut last)?;
+    Ok(bytes > 0 && last != end)
+}
+
+/// Longer pieces are copied by `memcpy`.
+const FEW_BYTES: usize = 256;
+
+/// Appends bytes. Copies few bytes here, in pieces of a known length: in a static program, a call of musl's `memcpy`
+/// takes longer than all other work for a short line.
+#[inline]
+fn append(bytes: &[u8], to: &mut Vec<u8>) {
+    if bytes.len() > FEW_BYTES {
+        to.extend_from_slice(bytes);
+        return;
+    }
+    let (sixteens, mut rest) = bytes.as_chunks::<16>();
+    for piece in sixteens {
+        to.extend_from_slice(piece);
+    }
+    if let Some((piece, after)) = rest.split_first_chunk::<8>() {
+        to.extend_from_slice(piece);
+        rest = after;
+    }
+    if let Some((piece, after)) = rest.split_first_chunk::<4>() {
+        to.extend_from_slice(piece);
+        rest = after;
+    }
+    for byte in rest {
+        to.push(*byte);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_any_length_are_appended() {
+        let bytes: Vec<u8> = (0..2 * FEW_BYTES).map(|number| number as u8).collect();
+        for length in 0..=bytes.len() {
+            let mut to = b"before".to_vec();
+            append(&bytes[..length], &mut to);
+            assert_eq!(to.strip_prefix(b"before"), Some(&bytes[..length]), "{length}");
+        }
+    }
 }

@@ -1,8 +1,6 @@
 //! The outputs: standard output or files, in large writes; none, one, one per kind of answer, or one per input.
 
-mod begun;
 mod file;
-mod gather;
 mod output_folder;
 mod output_spec;
 mod pack;

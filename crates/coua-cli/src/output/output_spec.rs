@@ -1,20 +1,20 @@
 //! The destinations of outputs, and checks of them.
 
-use crate::input::{Coding, Survey, compression_of};
+use crate::input::{BlockReader, Coding, Inputs, Survey, compression_of};
 use crate::key::Mixing;
-use crate::output::begun::has_bytes;
 use crate::output::output_folder::OutputFolder;
 use crate::output::pack::Packing;
 use crate::platform::{self, Identity, descriptor};
-use crate::record::{Header, RecordFormat};
+use crate::record::{Block, Header, RecordFormat};
 use crate::runs::{Place, Role};
-use crate::terminal::{Failure, Result, Stream};
+use crate::terminal::{CancelToken, Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
 use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::Arc;
 
 /// The destination of the selected records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,9 +181,7 @@ impl OutputSpec<'_> {
             refuse_filter(path)
         })
     }
-}
 
-impl OutputSpec<'_> {
     /// Returns an error if an output cannot be written. Called before inputs are copied, which takes long: never those
     /// of a folder, which are files.
     pub(crate) fn check_writable(&self) -> Result<()> {
@@ -339,4 +337,19 @@ pub(crate) fn is_filter(path: &Path) -> bool {
     let file = Identity::at(path).and_then(|_| File::open(path).ok());
     let found = file.map(|file| Generations::snapshot_bytes(&file));
     !matches!(found, None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))))
+}
+
+/// Whether a file has any decompressed bytes. Read errors are reported later.
+fn has_bytes(path: &Path, coding: Coding) -> bool {
+    let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
+    if !coding.is_decompressed || !found {
+        return found;
+    }
+    let first_block = |stop| {
+        let format = RecordFormat::Byte(b'\n');
+        let inputs = Inputs::new(&[path.to_owned()], coding);
+        let mut reader = BlockReader::new(inputs, format, None, Arc::new(stop), Arc::default());
+        reader.next_block(&mut Block::default())
+    };
+    !matches!(CancelToken::new().and_then(first_block), Ok(false))
 }

@@ -65,7 +65,7 @@ impl Packing {
         }
     }
 
-    /// The last part of the name of such a file.
+    /// The extension of such a file.
     pub(super) fn ending(self) -> Option<&'static str> {
         match self {
             Self::None => None,
@@ -138,31 +138,31 @@ fn extension(path: &Path) -> Option<String> {
     extension.to_str().map(str::to_ascii_lowercase)
 }
 
-/// What comes of a frame.
+/// The result of compressing one frame.
 type Packed = io::Result<Vec<u8>>;
 
-/// Packs frames, in several threads if there are several.
+/// Compresses frames, in several threads if there are several.
 #[derive(Debug)]
 pub(super) struct Packer {
     packing: Packing,
-    /// To the threads; none if this one packs.
+    /// Sends frames to the threads; none if this thread compresses.
     frames: Option<Sender<(Vec<u8>, Sender<Packed>)>>,
-    /// The frames on their way, in their order.
+    /// Frames that are being compressed, in their order.
     pending: VecDeque<Receiver<Packed>>,
-    /// So many of them at most.
+    /// The most pending frames.
     most: usize,
 }
 
-/// Which packed frames to wait for.
+/// Which compressed frames to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Those beyond the most that may be on their way.
+    /// Those beyond the most pending frames.
     Surplus,
     All,
 }
 
 impl Packer {
-    /// None if nothing is to be packed.
+    /// None if the output is not compressed.
     pub(super) fn new(packing: Packing, threads: NonZeroUsize) -> Result<Option<Self>> {
         if packing == Packing::None {
             return Ok(None);
@@ -176,22 +176,22 @@ impl Packer {
         self.packing
     }
 
-    /// Packs a frame, now or by and by.
+    /// Compresses a frame, or sends it to the threads.
     pub(super) fn push(&mut self, bytes: Vec<u8>) {
         let (packed, pending) = mpsc::channel();
         self.pending.push_back(pending);
         let unsent = match &self.frames {
-            // A thread that has gone leaves it to this one.
+            // If the threads have ended, this one compresses.
             Some(frames) => frames.send((bytes, packed)).map_err(|unsent| unsent.0).err(),
             None => Some((bytes, packed)),
         };
         if let Some((bytes, packed)) = unsent {
-            // The receiver is at hand.
+            // Cannot fail: `pending` has the receiver.
             packed.send(self.packing.pack(&bytes)).ok();
         }
     }
 
-    /// The next packed frame, if it is there or due.
+    /// The next compressed frame, if it is ready or due.
     pub(super) fn next(&mut self, due: Due) -> Option<Packed> {
         let front = self.pending.front()?;
         let gone = || Err(io::Error::other("a thread that compresses has ended"));
@@ -209,7 +209,7 @@ impl Packer {
     }
 }
 
-/// Starts threads that pack frames until the sender is dropped.
+/// Starts threads that compress frames until the sender is dropped.
 fn start(packing: Packing, threads: usize) -> Result<Sender<(Vec<u8>, Sender<Packed>)>> {
     let (frames, receiver) = mpsc::channel::<(Vec<u8>, Sender<Packed>)>();
     let receiver = Arc::new(Mutex::new(receiver));

@@ -14,23 +14,23 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::{io, mem, thread};
 
-/// Where the outputs end, and which is open. All of them are there from the beginning on.
+/// Where the outputs end, and which is open. All of them exist from the beginning.
 #[derive(Debug)]
 pub(super) struct PerInput {
     files: OutputFolder,
-    /// Of those that were open: where they end. Of the others: where the run before has left them.
+    /// Where each output ends: those that were not open, as an earlier run left them.
     pub(super) places: Vec<Place>,
     /// The number of the one that is open.
     current: usize,
     threads: NonZeroUsize,
-    /// A filter remembers what is in them.
+    /// A filter remembers their records.
     is_followed: bool,
     /// Files and folders that were not there before.
     created: Vec<PathBuf>,
     unsynced: Vec<Unsynced>,
 }
 
-/// An output that is at its end, and perhaps not on the disk yet.
+/// A complete output that is perhaps not on the disk yet.
 #[derive(Debug)]
 struct Unsynced {
     path: PathBuf,
@@ -48,8 +48,8 @@ impl Unsynced {
 const SYNCED_AT_ONCE: usize = 8;
 
 impl PerInput {
-    /// Opens the first of the outputs. Creates those that do not exist; none is emptied yet. `places` are the ends of
-    /// those that earlier runs have written.
+    /// Opens the first output. Creates those that do not exist; none is emptied yet. `places` are the ends of those that
+    /// earlier runs have written.
     pub(super) fn open(
         files: &OutputFolder,
         places: &[Place],
@@ -84,7 +84,7 @@ impl PerInput {
         Output::existing(&self.files.paths[0], self.files.packings[0], spec)
     }
 
-    /// Creates files and folders, and has their names on the disk if a filter is to remember them.
+    /// Creates files and folders, and syncs their folders if a filter will remember the records.
     fn create(&mut self, spec: OutputSpec<'_>) -> Result<()> {
         let (mut folders, mut known) = (HashSet::new(), HashSet::new());
         for path in self.files.paths.clone() {
@@ -151,7 +151,7 @@ impl PerInput {
         Identity::of(&file).map_err(failed)?.ok_or_else(|| not_regular(path))
     }
 
-    /// Removes what this run has made: it is refused, and nothing is in it yet.
+    /// Removes the files and folders that this run has created: it is refused, and they are empty.
     pub(super) fn withdraw(&self) {
         for path in self.created.iter().rev() {
             let removed =
@@ -166,7 +166,7 @@ impl PerInput {
         self.files.paths.iter().any(|path| Identity::at(path) == Some(file))
     }
 
-    /// Drops what is in the files.
+    /// Empties the files.
     pub(super) fn empty(&self) -> Result<()> {
         let has_content = |path: &&PathBuf| path.metadata().is_ok_and(|found| found.len() > 0);
         self.files.paths.iter().filter(has_content).try_for_each(|path| {
@@ -175,7 +175,7 @@ impl PerInput {
         })
     }
 
-    /// Completes the open output and those before that of an input, and goes on with that.
+    /// Completes the open output and those before that of `input`, and opens that.
     pub(super) fn switch(&mut self, output: &mut Output, input: usize) -> Result<()> {
         while self.current < input {
             output.finish()?;
@@ -199,7 +199,7 @@ impl PerInput {
         Ok(())
     }
 
-    /// Waits until all are on the disk but the one that is open.
+    /// Syncs all complete outputs.
     pub(super) fn sync(&mut self) -> Result<()> {
         let unsynced = mem::take(&mut self.unsynced);
         thread::scope(|scope| {
@@ -220,7 +220,7 @@ impl PerInput {
         output.finish()
     }
 
-    /// The open output ends there.
+    /// Records the end of the open output.
     pub(super) fn record(&mut self, place: Place) {
         self.places[self.current] = place;
     }

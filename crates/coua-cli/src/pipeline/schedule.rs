@@ -1,8 +1,8 @@
 //! Free threads take the next step of some block.
 
-use super::answer::{Batch, Flow, Pipeline, Prefetch};
-use super::answer::{Coming, Unanswered, Wait};
-use super::state::{Awaited, PipelineState, Task, Thread};
+use super::interface::{Batch, Flow, Pipeline, Prefetch};
+use super::interface::{Coming, Unanswered, Wait};
+use super::state::{Awaited, PipelineState, Task, Thread, Waiters};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ impl<'o> Schedule<'o> {
 
     /// The groups that shards processed without an answer of the command, after all threads have ended.
     pub(super) fn into_unanswered(self) -> Vec<Unanswered> {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).unanswered
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).blocks.unanswered
     }
 
     fn state(&self) -> MutexGuard<'_, PipelineState<'o>> {
@@ -37,12 +37,13 @@ impl<'o> Schedule<'o> {
     /// Wakes the answering thread if it can continue, and one more thread if there is a task; that thread wakes the
     /// next. Even a wake-up without effect is a system call.
     fn wake(&self, state: &PipelineState<'o>) {
-        if state.is_there() {
+        if state.can_answer() {
             self.awaited.notify_one();
         }
-        if (state.waiting > 0 || state.awaited.is_some()) && state.has_task() {
-            let idle = if state.waiting > 0 { &self.work } else { &self.awaited };
-            idle.notify_one();
+        let Waiters { idle, awaited } = state.waiters;
+        if (idle > 0 || awaited.is_some()) && state.has_task() {
+            let waiter = if idle > 0 { &self.work } else { &self.awaited };
+            waiter.notify_one();
         }
     }
 
@@ -59,9 +60,9 @@ impl<'o> Schedule<'o> {
     /// The next block to answer. While it is not ready, this thread works on it, or on others.
     pub(super) fn next(&self, wait: Wait) -> Coming {
         let mut state = self.state();
-        state.record_answered();
+        state.blocks.record_answered();
         loop {
-            let ready = state.next_ready();
+            let ready = state.blocks.next_ready();
             if ready.is_some() || wait == Wait::Not || state.has_ended || state.is_at_end() {
                 self.wake(&state);
                 return match ready {
@@ -78,10 +79,10 @@ impl<'o> Schedule<'o> {
     /// Passes a block on to be written.
     pub(super) fn write(&self, batch: Batch) -> Flow {
         let mut state = self.state();
-        if state.not_written.is_some() {
+        if state.sink.failure.is_some() {
             return Flow::Enough;
         }
-        state.answered.push_back(batch);
+        state.sink.answered.push_back(batch);
         self.wake(&state);
         Flow::Continue
     }
@@ -89,32 +90,29 @@ impl<'o> Schedule<'o> {
     /// Syncs the outputs when everything is written; `None` if that is no longer possible.
     pub(super) fn sync(&self) -> Option<Result<Synced>> {
         let mut state = self.all_written();
-        if state.not_written.is_some() {
+        if state.sink.failure.is_some() {
             return None;
         }
         // Other threads continue with steps other than writing.
-        let outputs = state.outputs.take()?;
+        let outputs = state.sink.outputs.take()?;
         drop(state);
         let synced = outputs.sync();
-        self.state().outputs = Some(outputs);
+        self.state().sink.outputs = Some(outputs);
         Some(synced)
     }
 
     /// Writes the remaining blocks, and passes all bytes to the operating system.
     pub(super) fn finish(&self) -> Result<()> {
         let mut state = self.all_written();
-        match state.not_written.take() {
+        match state.sink.failure.take() {
             Some(failure) => Err(failure),
-            None => state.outputs.as_mut().map_or(Ok(()), |outputs| outputs.finish()),
+            None => state.sink.outputs.as_mut().map_or(Ok(()), |outputs| outputs.finish()),
         }
     }
 
     fn all_written(&self) -> MutexGuard<'_, PipelineState<'o>> {
         let mut state = self.state();
-        while state.outputs.is_none() || !state.answered.is_empty() {
-            if state.has_ended {
-                break;
-            }
+        while !state.sink.is_idle() && !state.has_ended {
             let task = state.write_task();
             state = self.step(state, task, Some(Awaited::Writing));
         }
@@ -132,11 +130,11 @@ impl<'o> Schedule<'o> {
         let Some(mut task) = task else {
             let is_other = awaited.is_none();
             let changed = if is_other { &self.work } else { &self.awaited };
-            state.waiting += usize::from(is_other);
-            state.awaited = state.awaited.or(awaited);
+            state.waiters.idle += usize::from(is_other);
+            state.waiters.awaited = state.waiters.awaited.or(awaited);
             let mut state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= usize::from(is_other);
-            state.awaited = state.awaited.filter(|_| is_other);
+            state.waiters.idle -= usize::from(is_other);
+            state.waiters.awaited = state.waiters.awaited.filter(|_| is_other);
             return state;
         };
         drop(state);
@@ -155,11 +153,7 @@ pub(super) struct End<'s, 'o>(pub(super) &'s Schedule<'o>);
 
 impl Drop for End<'_, '_> {
     fn drop(&mut self) {
-        let ahead = {
-            let mut state = self.0.state();
-            state.end();
-            state.ahead()
-        };
+        let ahead = self.0.state().end();
         self.0.work.notify_all();
         self.0.awaited.notify_all();
         self.0.stop.cancel();

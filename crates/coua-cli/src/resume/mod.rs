@@ -4,23 +4,19 @@
 //! A resumed run reads its inputs again from the beginning, and skips the records that were done. So it works for
 //! compressed inputs and all record formats, and inputs may have grown meanwhile.
 
-mod positions;
 mod recorder;
-mod remembered;
 mod run_plan;
 
 pub(crate) use recorder::{Recorder, RunEnd};
-pub(crate) use remembered::{list, write_report};
-pub(crate) use run_plan::{Mode, ResumeJob, Undo};
+pub(crate) use run_plan::{Checkpoints, Mode, ResumeJob, Undo};
 
 use crate::filter::Counts;
 use crate::output::Outputs;
-use crate::runs::{JobSpec, Place, Run, Runs};
-use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
+use crate::runs::{Place, Role, Run, Runs};
+use crate::terminal::{Failure, Report, Result, counted, grouped};
 use coua_store::Notes as FilterNotes;
-use recorder::{AfterEnd, SavedState};
-use run_plan::{EarlierWork, Plan};
-use std::time::Duration;
+use run_plan::{EarlierWork, Plan, SavedState};
+use serde_json::{Value, json};
 
 /// A run that begins or is resumed.
 pub(crate) struct Started {
@@ -29,8 +25,6 @@ pub(crate) struct Started {
     pub(crate) outputs: Outputs,
     /// The counters so far.
     pub(crate) counts: Counts,
-    /// The filter has records of the run that is resumed.
-    pub(crate) has_records: bool,
     /// The runs must be committed before anything is written to the outputs.
     pub(crate) must_commit: bool,
 }
@@ -39,7 +33,7 @@ impl Started {
     /// A run without checkpoints.
     pub(crate) fn new(outputs: Outputs) -> Self {
         let counts = Counts::default();
-        Self { recorder: None, outputs, counts, has_records: false, must_commit: false }
+        Self { recorder: None, outputs, counts, must_commit: false }
     }
 }
 
@@ -48,78 +42,55 @@ const REST: u64 = 4096;
 /// The most files of a run. The position of each is a note, and other runs have notes too.
 const MOST_PLACES: usize = FilterNotes::MOST / 2;
 
-/// The options for recording a run.
-#[derive(Clone, Debug)]
-pub(crate) struct Checkpoints {
-    /// The description of the run.
-    pub(crate) spec: JobSpec,
-    pub(crate) mode: Mode,
-    /// The time between two checkpoints.
-    pub(crate) every: Duration,
-}
-
-impl Checkpoints {
-    /// Begins a run, or resumes the interrupted one. `runs` are those that the filter remembers.
-    pub(crate) fn begin(&self, runs: &mut Runs, job: &ResumeJob<'_>) -> Result<Started> {
-        match job.plan(self.mode, runs)? {
-            Plan::Continue(earlier) => self.resume(runs, earlier, job),
-            Plan::Start { forgotten } => self.start(runs, &forgotten, job),
+impl ResumeJob<'_> {
+    /// Begins the run, or resumes the interrupted one. `runs` are those that the filter remembers.
+    pub(crate) fn begin(&self, runs: &mut Runs) -> Result<Started> {
+        match self.plan(runs)? {
+            Plan::Continue(earlier) => self.resume(runs, earlier),
+            Plan::Start { forgotten } => self.start(runs, &forgotten),
         }
     }
 
-    /// What to undo before the run begins.
-    pub(crate) fn to_undo(&self, runs: &Runs, job: &ResumeJob<'_>) -> Result<Undo> {
-        if self.mode == Mode::Restart { job.undo(runs) } else { Ok(Undo::default()) }
-    }
-
-    fn start(&self, runs: &mut Runs, forgotten: &[u64], job: &ResumeJob<'_>) -> Result<Started> {
-        let is_resumable = job.obstacle.is_none() && self.check_room(&job.run, job.verbosity)?;
-        let mut started = Started::new(Outputs::open(job.output_spec)?);
-        let has_outputs = job.run.outputs().next().is_some();
-        // Otherwise the same command would empty the outputs that it has written.
-        let mut after_end = if has_outputs { AfterEnd::Kept } else { AfterEnd::Forgotten };
+    fn start(&self, runs: &mut Runs, forgotten: &[u64]) -> Result<Started> {
+        let is_resumable = self.obstacle.is_none() && self.check_room(&self.run)?;
+        let mut started = Started::new(Outputs::open(self.output_spec)?);
+        let has_outputs = self.run.outputs().next().is_some();
+        let mut resumes = self.checkpoints.mode == Mode::Resume;
         for run in forgotten.iter().filter_map(|number| runs.remove(*number)) {
-            after_end = after_end.max(SavedState::of(&run).after_end);
-        }
-        if self.mode == Mode::Resume {
-            after_end = AfterEnd::Wanted;
+            resumes |= SavedState::of(&run).resumes;
         }
         started.must_commit = has_outputs && (is_resumable || !forgotten.is_empty());
         if is_resumable {
-            let number = runs.add(job.run.clone());
-            let places = &job.run.places;
-            let mut recorder = self.recorder(Some(number), places, after_end, job);
+            let number = runs.add(self.run.clone());
+            let mut recorder = Recorder::new(Some(number), &self.run.places, self);
+            recorder.resumes = resumes;
             if has_outputs {
                 recorder.record(runs, started.outputs.sync()?, &started.counts);
             }
             started.recorder = Some(recorder);
-        } else if job.run.job.is_dedup() {
+        } else if self.run.job.is_dedup() {
             // Records that were printed to a pipe must not be printed again, even if this process is killed. Other
             // commands would count a part twice if they cannot be resumed.
-            let outputs = job.run.outputs().cloned().collect();
-            let run = Run { has_ended: true, places: outputs, ..job.run.clone() };
+            let outputs = self.run.outputs().cloned().collect();
+            let run = Run { has_ended: true, places: outputs, ..self.run.clone() };
             let is_noted = has_outputs && excess(&run).is_none();
             let number = is_noted.then(|| runs.add(run));
-            started.recorder = Some(self.recorder(number, &[], after_end, job));
+            started.recorder = Some(Recorder::new(number, &[], self));
         }
         Ok(started)
     }
 
-    fn resume(
-        &self,
-        runs: &mut Runs,
-        earlier: EarlierWork,
-        job: &ResumeJob<'_>,
-    ) -> Result<Started> {
+    fn resume(&self, runs: &mut Runs, earlier: EarlierWork) -> Result<Started> {
         let EarlierWork { run, number, replaced } = earlier;
         if number.is_none() {
-            self.check_room(&run, job.verbosity)?;
+            self.check_room(&run)?;
         }
+        runs.is_resumed = run.records > 0;
         let places: Vec<_> = run.outputs().cloned().collect();
-        let outputs = Outputs::resume(&places, job.output_spec)?;
-        let SavedState { counts, after_end } = SavedState::of(&run);
-        let after_end = if self.mode == Mode::New { after_end } else { AfterEnd::Wanted };
-        let (has_records, files) = (run.records > 0, run.places.clone());
+        let outputs = Outputs::resume(&places, self.output_spec)?;
+        let SavedState { counts, resumes } = SavedState::of(&run);
+        let resumes = resumes || self.checkpoints.mode == Mode::Resume;
+        let files = run.places.clone();
         let mut has_changed = true;
         if let Some(known) = number.and_then(|number| runs.get_mut(number)) {
             has_changed = known.has_ended != run.has_ended;
@@ -131,37 +102,27 @@ impl Checkpoints {
             }
             runs.add(Run { has_ended: false, ..run })
         });
-        let recorder = self.recorder(Some(number), &files, after_end, job);
+        let mut recorder = Recorder::new(Some(number), &files, self);
+        recorder.resumes = resumes;
         let must_commit = !places.is_empty() && has_changed;
-        Ok(Started { recorder: Some(recorder), outputs, counts, has_records, must_commit })
-    }
-
-    /// The recorder of the run with this number, whose inputs can be read again if there are `files`.
-    fn recorder(
-        &self,
-        number: Option<u64>,
-        files: &[Place],
-        after_end: AfterEnd,
-        job: &ResumeJob<'_>,
-    ) -> Recorder {
-        let format = job.output_spec.format.clone();
-        Recorder::new(number, files, format, self.every, after_end, job.verbosity)
+        Ok(Started { recorder: Some(recorder), outputs, counts, must_commit })
     }
 
     /// Whether a run is small enough to be recorded. Says so if it is not, or returns an error with `--resume`.
-    fn check_room(&self, run: &Run, verbosity: Verbosity) -> Result<bool> {
+    fn check_room(&self, run: &Run) -> Result<bool> {
         let Some(reason) = excess(run) else { return Ok(true) };
-        if self.mode == Mode::Resume {
+        if self.checkpoints.mode == Mode::Resume {
             return Err(Failure::at("--resume", reason));
         }
-        verbosity.say(format_args!("this run cannot be resumed after an interruption: {reason}"));
+        let cannot = "this run cannot be resumed after an interruption";
+        self.verbosity.say(format_args!("{cannot}: {reason}"));
         Ok(false)
     }
 }
 
 /// Why a run is too large to be recorded, if it is.
 fn excess(run: &Run) -> Option<String> {
-    let (bytes, files) = (run.bytes() + REST, run.places.len());
+    let (bytes, files) = (run.fixed_note().len() as u64 + REST, run.places.len());
     if files > MOST_PLACES {
         Some(format!(
             "a run records the positions of at most {} files, not of {}; use fewer at a time",
@@ -179,4 +140,72 @@ fn excess(run: &Run) -> Option<String> {
     } else {
         None
     }
+}
+
+/// The most runs that a table or a message lists.
+const MOST_LISTED: usize = 10;
+
+/// Adds the runs: unfinished ones first, and the newest first. The field names are part of the interface.
+pub(crate) fn write_report(runs: &Runs, report: &mut Report) {
+    let (ended, unended): (Vec<_>, Vec<_>) = runs.newest().partition(|run| run.has_ended);
+    let objects: Vec<_> = unended.iter().chain(&ended).map(|run| object(run)).collect();
+    for (run, object) in unended.iter().zip(&objects) {
+        report.row("unfinished run", done(run));
+        let obstacle = object["obstacle"].as_str().map(|it| format!("not possible: {it}"));
+        let remedy = obstacle.unwrap_or_else(|| "the same command with --resume".to_owned());
+        report.row("to resume it", remedy);
+    }
+    report.field("unfinished_run", objects.first().filter(|_| !unended.is_empty()).cloned());
+    report.field("runs", objects);
+    if ended.is_empty() {
+        return;
+    }
+    report.row("ended runs", format!("{}, remembered for --resume", grouped(ended.len() as u64)));
+    for run in ended.iter().take(MOST_LISTED) {
+        report.row("", done(run));
+    }
+    if ended.len() > MOST_LISTED {
+        report.row("", "and others (--json lists all)");
+    }
+}
+
+fn done(run: &Run) -> String {
+    format!("{}, {} done", run.name(), counted(run.records, "record"))
+}
+
+/// The JSON of a run.
+fn object(run: &Run) -> Value {
+    json!({
+        "command": run.job.command,
+        "has_ended": run.has_ended,
+        "records": run.records,
+        "inputs": run.inputs().map(position).collect::<Vec<_>>(),
+        "outputs": run.outputs().map(position).collect::<Vec<_>>(),
+        // The reason why it cannot be resumed.
+        "obstacle": run.places.iter().find_map(obstacle),
+    })
+}
+
+/// The position of a run in a file.
+fn position(place: &Place) -> Value {
+    let mut position = json!({"file": place.path.display().to_string(), "offset": place.offset});
+    let found = place.path.metadata().ok().filter(|_| place.role == Role::Input);
+    if let Some(found) = found {
+        position["size"] = found.len().into();
+    }
+    position
+}
+
+fn obstacle(place: &Place) -> Option<String> {
+    let moved = place.check_length().err()?;
+    Some(format!("{}: {moved}", place.path.display()))
+}
+
+/// The names of a filter's runs, for a message. `None` without runs.
+pub(crate) fn list(runs: &Runs) -> Option<String> {
+    let mut words: Vec<_> = runs.newest().take(MOST_LISTED).map(Run::name).collect();
+    if runs.len() > MOST_LISTED {
+        words.push(format!("{} more", runs.len() - MOST_LISTED));
+    }
+    (!words.is_empty()).then(|| words.join(", "))
 }

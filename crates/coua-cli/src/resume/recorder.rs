@@ -1,12 +1,14 @@
 //! Records the progress of a run in the filter, block by block.
+//!
+//! In each input the first records are done, so any input may have grown when the run is resumed.
 
-use super::positions::Positions;
+use super::run_plan::{ResumeJob, SavedState, USUAL_TIME};
 use crate::filter::{Counts, RunFilter, Stage};
+use crate::key::{Done, DoneRecords};
 use crate::output::Synced;
-use crate::record::{Block, RecordFormat};
-use crate::runs::{Place, Run, Runs};
-use crate::terminal::{Result, Verbosity};
-use serde::{Deserialize, Serialize};
+use crate::record::{Block, BlockEnd, RecordFormat};
+use crate::runs::{Place, Role, Run, Runs};
+use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
 use std::time::{Duration, Instant};
 
 /// How a run ends.
@@ -34,46 +36,9 @@ pub(crate) struct Recorder {
     /// The format of the inputs' records.
     format: RecordFormat,
     schedule: CheckpointTimer,
-    after_end: AfterEnd,
+    /// It is remembered after its end, even without outputs.
+    pub(super) resumes: bool,
     verbosity: Verbosity,
-}
-
-/// What to do with a run that has ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum AfterEnd {
-    #[default]
-    Forgotten,
-    /// Keep it: it could have been resumed, so the command may be repeated with --resume; or its outputs hold records
-    /// that the filter remembers.
-    Kept,
-    /// Keep it, and print a note if it is forgotten later: it had --resume.
-    Wanted,
-}
-
-/// The stored state of a run, apart from its places.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct SavedState {
-    /// The counters of the command.
-    pub(super) counts: Counts,
-    pub(super) after_end: AfterEnd,
-}
-
-impl SavedState {
-    /// The state of a run; the default for one that stored none.
-    pub(super) fn of(run: &Run) -> Self {
-        serde_json::from_slice(&run.state).unwrap_or_default()
-    }
-
-    /// Adds the state of another run of the same job.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.counts.add(&other.counts);
-        self.after_end = self.after_end.max(other.after_end);
-    }
-
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
-    }
 }
 
 /// Checkpoints take at most 1 / `SHARE` of the time, unless `--checkpoint-every` is 0: a large filter with changes
@@ -113,22 +78,26 @@ impl CheckpointTimer {
 
 impl Recorder {
     /// The recorder of the run with this number, whose inputs can be read again if there are `files`.
-    pub(super) fn new(
-        number: Option<u64>,
-        files: &[Place],
-        format: RecordFormat,
-        every: Duration,
-        after_end: AfterEnd,
-        verbosity: Verbosity,
-    ) -> Self {
-        let (is_resumable, positions) = (!files.is_empty(), Positions::at(files));
-        let schedule = CheckpointTimer::new(every);
-        let has_paused = false;
-        Self { number, is_resumable, has_paused, positions, format, schedule, after_end, verbosity }
+    pub(super) fn new(number: Option<u64>, files: &[Place], job: &ResumeJob<'_>) -> Self {
+        Self {
+            number,
+            is_resumable: !files.is_empty(),
+            has_paused: false,
+            positions: Positions::at(files),
+            format: job.output_spec.format.clone(),
+            schedule: CheckpointTimer::new(job.checkpoints.every.unwrap_or(USUAL_TIME)),
+            resumes: false,
+            verbosity: job.verbosity,
+        }
     }
 
-    /// Enters a block. Returns the number of its records that are already done.
-    pub(crate) fn enter(&mut self, block: &Block) -> Result<usize> {
+    /// The records that are already done.
+    pub(crate) fn done(&self) -> DoneRecords {
+        self.positions.done()
+    }
+
+    /// Enters a block.
+    pub(crate) fn enter(&mut self, block: &Block) -> Result<()> {
         self.has_paused = !self.is_resumable && block.ends.is_empty();
         self.positions.enter(block, &self.format)
     }
@@ -148,11 +117,6 @@ impl Recorder {
         (!self.is_resumable).then_some(self.schedule.every)
     }
 
-    /// Whether records that were done before may follow.
-    pub(crate) fn may_repeat(&self) -> bool {
-        self.positions.may_repeat()
-    }
-
     pub(crate) fn is_due(&self) -> bool {
         !self.positions.is_repeating() && (self.has_paused || self.schedule.is_due())
     }
@@ -164,9 +128,6 @@ impl Recorder {
         synced: Synced,
         counts: &Counts,
     ) -> Result<()> {
-        if self.after_end == AfterEnd::Forgotten && self.positions.records() > 0 {
-            self.after_end = AfterEnd::Kept;
-        }
         if let Some(runs) = filter.runs() {
             self.record(runs, synced, counts);
         }
@@ -179,19 +140,19 @@ impl Recorder {
         mut self,
         ending: RunEnd,
         filter: &mut dyn RunFilter,
+        name: &str,
         synced: Synced,
         counts: &Counts,
     ) -> Result<bool> {
         if ending == RunEnd::Whole {
             self.positions.end()?;
         }
-        let name = filter.name();
         let Some(runs) = filter.runs() else { return Ok(false) };
         self.record(runs, synced, counts);
         if ending == RunEnd::Early && self.is_resumable {
             return filter.commit(Stage::Checkpoint).map(|()| true);
         }
-        self.record_end(&name, runs);
+        self.record_end(name, runs);
         Ok(false)
     }
 
@@ -203,7 +164,7 @@ impl Recorder {
         if run.records != records {
             (run.records, run.has_ended) = (records, !self.is_resumable);
         }
-        run.state = SavedState { counts: *counts, after_end: self.after_end }.bytes();
+        run.state = SavedState { counts: *counts, resumes: self.resumes }.value();
     }
 
     /// Records that the run has ended, and forgets the oldest if there are too many.
@@ -214,16 +175,17 @@ impl Recorder {
         let Some(run) = runs.get(number).filter(|run| !is_done(run)).cloned() else { return };
         runs.remove(number);
         let holds_records = run.outputs().any(|place| place.offset > 0);
-        if self.after_end == AfterEnd::Forgotten || !self.is_resumable && !holds_records {
+        let may_be_repeated = self.is_resumable && (self.resumes || run.outputs().next().is_some());
+        if !holds_records && !may_be_repeated {
             return;
         }
         // Adds it as the newest.
         runs.add(Run { has_ended: true, ..run });
-        let is_alike = |run: &Run| run.has_ended && SavedState::of(run).after_end == self.after_end;
+        let is_alike = |run: &Run| run.has_ended && SavedState::of(run).resumes == self.resumes;
         let ended = runs.iter().rev().filter(|(_, run)| is_alike(run)).skip(MOST_ENDED);
         let forgotten: Vec<u64> = ended.map(|(number, _)| number).collect();
         for run in forgotten.iter().filter_map(|number| runs.remove(*number)) {
-            if self.after_end == AfterEnd::Wanted && run.job.counts() {
+            if self.resumes && run.job.counts() {
                 self.verbosity.say(format_args!(
                     "{filter}: remembers only {MOST_ENDED} ended runs and forgot the oldest; do not repeat it, \
                      because its records would count twice: {}",
@@ -231,5 +193,119 @@ impl Recorder {
                 ));
             }
         }
+    }
+}
+
+/// The position of a run in an input.
+#[derive(Debug)]
+struct Position {
+    /// The first records, which were done by this run or the one that it resumes. The note is 0; if the last
+    /// of them had no separator, and so may have been cut off, it is 1 more than the bytes of its content.
+    place: Place,
+    /// The number of records that this run has read.
+    met: u64,
+}
+
+impl Position {
+    /// The number of records that the previous run has done, and this one has not read.
+    fn remaining(&self) -> u64 {
+        self.place.records.saturating_sub(self.met)
+    }
+
+    /// The records that the previous run has done.
+    fn done(&self) -> Done {
+        Done { records: self.place.records, unended: self.place.note.checked_sub(1) }
+    }
+
+    /// Marks all records of a block as done.
+    fn pass(&mut self, block: &Block, format: &RecordFormat) {
+        let last = block.len().checked_sub(1).filter(|_| block.ending != BlockEnd::Separator);
+        let last = last.and_then(|last| block.record(last));
+        self.place.note = last.map_or(0, |record| format.content(record).len() as u64 + 1);
+        self.place.records = self.met;
+        self.place.offset = block.consumed - block.consumed_before;
+        self.place.sum = block.sum;
+    }
+}
+
+/// The positions of a run in all its inputs.
+#[derive(Debug)]
+struct Positions {
+    inputs: Vec<Position>,
+    /// The input that is being read.
+    current: usize,
+}
+
+impl Positions {
+    /// The positions of a run that begins at these places, or was interrupted there.
+    fn at(places: &[Place]) -> Self {
+        let inputs = places.iter().filter(|place| place.role == Role::Input);
+        let inputs = inputs.map(|place| Position { place: place.clone(), met: 0 }).collect();
+        Self { inputs, current: 0 }
+    }
+
+    /// The records that the previous run has done.
+    fn done(&self) -> DoneRecords {
+        self.inputs.iter().map(Position::done).collect()
+    }
+
+    /// Enters a block.
+    fn enter(&mut self, block: &Block, format: &RecordFormat) -> Result<()> {
+        self.end_before(block.input)?;
+        let Some(position) = self.inputs.get_mut(block.input) else { return Ok(()) };
+        let done = position.done().before_end_of(block, format);
+        if done < position.place.records {
+            (position.place.records, position.place.note) = (done, 0);
+        }
+        position.met = block.records_before + block.len() as u64;
+        if position.remaining() == 0 {
+            position.pass(block, format);
+        }
+        Ok(())
+    }
+
+    /// Marks the records of the block from `place` on as not done.
+    fn roll_back(&mut self, block: &Block, place: usize) {
+        if let Some(position) = self.inputs.get_mut(block.input) {
+            position.met = block.records_before + place as u64;
+            (position.place.records, position.place.note) = (position.met, 0);
+        }
+    }
+
+    /// Records that all inputs are read to their end.
+    fn end(&mut self) -> Result<()> {
+        self.end_before(self.inputs.len())
+    }
+
+    /// Ends the inputs before this one. Returns an error if one has fewer records than were done.
+    fn end_before(&mut self, input: usize) -> Result<()> {
+        while self.current < input.min(self.inputs.len()) {
+            let position = &self.inputs[self.current];
+            if position.remaining() > 0 {
+                let found = counted(position.met, "record");
+                let done = grouped(position.place.records);
+                let reason = format!(
+                    "--resume: has {found}, fewer than the {done} already processed; restore it"
+                );
+                return Err(Failure::at(position.place.path.display(), reason));
+            }
+            self.current += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether the previous run got farther in the current input.
+    fn is_repeating(&self) -> bool {
+        self.inputs.get(self.current).is_some_and(|position| position.remaining() > 0)
+    }
+
+    /// The number of records done, over all inputs.
+    fn records(&self) -> u64 {
+        self.inputs.iter().map(|position| position.place.records).sum()
+    }
+
+    /// The places, in the order of the inputs.
+    fn places(&self) -> impl Iterator<Item = Place> {
+        self.inputs.iter().map(|position| position.place.clone())
     }
 }

@@ -3,14 +3,17 @@
 //! A job is known by its command, its options, and the names of its outputs. Of each input, the filter remembers under
 //! its name how much was read, and checksums of that. So a job may get more inputs.
 
-use super::recorder::SavedState;
+use crate::filter::Counts;
 use crate::input::is_compressed;
 use crate::output::OutputSpec;
 use crate::platform::Identity;
-use crate::runs::{Checksum, JobSpec, Moved, Place, Role, Run, Runs};
+use crate::runs::{CHANGED, Checksum, JobSpec, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,61 @@ pub(crate) enum Mode {
     Resume,
     /// From the start, after undoing what the same job has done.
     Restart,
+}
+
+/// The time between two checkpoints, unless another is given.
+pub(super) const USUAL_TIME: Duration = Duration::from_secs(5);
+
+/// The options for recording a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Checkpoints {
+    /// The description of the run.
+    pub(crate) spec: JobSpec,
+    pub(crate) mode: Mode,
+    /// The time between two checkpoints, if it is given.
+    pub(crate) every: Option<Duration>,
+}
+
+impl Checkpoints {
+    /// The given option that only a run with a filter in a file can have.
+    pub(crate) fn option(&self) -> Option<&'static str> {
+        match self.mode {
+            Mode::Resume => Some("--resume"),
+            Mode::Restart => Some("--restart"),
+            Mode::New => self.every_option(),
+        }
+    }
+
+    /// The option for the time between checkpoints, if it is given.
+    pub(crate) fn every_option(&self) -> Option<&'static str> {
+        self.every.map(|_| "--checkpoint-every")
+    }
+}
+
+/// The stored state of a run, apart from its places.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct SavedState {
+    /// The counters of the command.
+    pub(super) counts: Counts,
+    /// It had --resume: it is remembered after its end, so that the same command can be repeated.
+    pub(super) resumes: bool,
+}
+
+impl SavedState {
+    /// The state of a run; the default for one that stored none.
+    pub(super) fn of(run: &Run) -> Self {
+        Self::deserialize(&run.state).unwrap_or_default()
+    }
+
+    /// Adds the state of another run of the same job.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        self.resumes |= other.resumes;
+    }
+
+    pub(super) fn value(&self) -> Value {
+        json!(self)
+    }
 }
 
 /// The runs to undo.
@@ -63,6 +121,7 @@ pub(crate) struct ResumeJob<'a> {
     pub(super) obstacle: Option<&'static str>,
     /// The options of the outputs.
     pub(super) output_spec: OutputSpec<'a>,
+    pub(super) checkpoints: &'a Checkpoints,
     pub(super) verbosity: Verbosity,
 }
 
@@ -70,7 +129,7 @@ impl<'a> ResumeJob<'a> {
     /// `inputs` is `None` if one of them is not a file with a name.
     pub(crate) fn new(
         filter: String,
-        job: JobSpec,
+        checkpoints: &'a Checkpoints,
         inputs: Option<Vec<PathBuf>>,
         output_spec: OutputSpec<'a>,
         verbosity: Verbosity,
@@ -85,12 +144,12 @@ impl<'a> ResumeJob<'a> {
         let inputs = inputs.filter(|_| obstacle.is_none()).unwrap_or_default();
         let inputs = inputs.iter().map(|path| Place::start(Role::Input, path));
         let places = inputs.chain(output_spec.to.file_places()).collect();
-        let run = Run { job, places, ..Run::default() };
-        Self { filter, run, obstacle, output_spec, verbosity }
+        let run = Run { job: checkpoints.spec.clone(), places, ..Run::default() };
+        Self { filter, run, obstacle, output_spec, checkpoints, verbosity }
     }
 
-    pub(super) fn plan(&self, mode: Mode, runs: &Runs) -> Result<Plan> {
-        match mode {
+    pub(super) fn plan(&self, runs: &Runs) -> Result<Plan> {
+        match self.checkpoints.mode {
             Mode::New => {
                 if let Some(finished) = self.finished(runs) {
                     return Ok(Plan::Continue(finished));
@@ -167,16 +226,15 @@ impl<'a> ResumeJob<'a> {
         used: &BTreeSet<usize>,
         same: &[(u64, &Run)],
     ) -> EarlierWork {
-        let mut state = SavedState::default();
-        for age in used {
-            state.add(&SavedState::of(same[*age].1));
-        }
+        let mut states = used.iter().map(|age| SavedState::of(same[*age].1));
+        let mut state = states.next().unwrap_or_default();
+        states.for_each(|other| state.add(&other));
         let records = inputs.iter().map(|input| input.records).sum();
         let has_more = inputs.iter().any(|input| input.bytes_after() > 0);
         let run = Run {
             has_ended: !has_more && used.iter().all(|age| same[*age].1.has_ended),
             records,
-            state: state.bytes(),
+            state: state.value(),
             places: inputs.into_iter().chain(outputs).collect(),
             ..self.run.clone()
         };
@@ -224,14 +282,11 @@ impl<'a> ResumeJob<'a> {
         let held = held_output(run, filled).filter(|_| is_kept);
         let begun = self.begun_output(run).filter(|it| appends && it.bytes_after() > 0);
         if let Some(path) = held.or(begun.map(|place| &*place.path)) {
-            let (what, way) = if !run.has_ended {
-                ("an interrupted ", "continue that run with --resume, or ")
-            } else if self.is_folder() {
-                ("", "choose another folder, or ")
-            } else if self.run.job.is_dedup() {
-                ("", "append with --append, or ")
-            } else {
-                ("", "")
+            let (what, way) = match () {
+                () if !run.has_ended => ("an interrupted ", "continue that run with --resume, or "),
+                () if self.is_folder() => ("", "choose another folder, or "),
+                () if self.run.job.is_dedup() => ("", "append with --append, or "),
+                () => ("", ""),
             };
             let reason = format!("holds the output of {what}{name}; {way}{}", self.other_way());
             return Some(Failure::at(path.display(), reason));
@@ -262,9 +317,12 @@ impl<'a> ResumeJob<'a> {
         }
     }
 
-    /// What to undo before the job starts over. Returns an error if the effects on the filter are uncertain.
-    pub(super) fn undo(&self, runs: &Runs) -> Result<Undo> {
+    /// What to undo before the run begins. Returns an error if the effects on the filter are uncertain.
+    pub(crate) fn to_undo(&self, runs: &Runs) -> Result<Undo> {
         let (mut undo, mut last) = (Undo::default(), BTreeMap::new());
+        if self.checkpoints.mode != Mode::Restart {
+            return Ok(undo);
+        }
         let is_same =
             |run: &Run| run.job.command == self.run.job.command && run.has_files_of(&self.run);
         let failed = |run: &Run, obstacle: &str| {
@@ -334,7 +392,7 @@ impl<'a> ResumeJob<'a> {
         Err(Failure::at(output.path.display(), reason))
     }
 
-    fn moved(&self, place: &Place, moved: &Moved) -> Failure {
+    fn moved(&self, place: &Place, moved: &str) -> Failure {
         let reason = format!("--resume: {moved}; restore it, or {}", self.other_way());
         Failure::at(place.path.display(), reason)
     }
@@ -385,11 +443,13 @@ fn held_output<'p>(run: &Run, filled: &Filled<'p>) -> Option<&'p Path> {
     files.find_map(|file| filled.get(&file).copied())
 }
 
-fn check_input(input: &Place) -> Result<(), Moved> {
+/// Returns the reason if an input does not begin with what was processed.
+fn check_input(input: &Place) -> Result<(), String> {
     input.check()?;
     // The text was too short to be recognized as the beginning of compressed data.
     let was_text = matches!(input.sum, Checksum::Ends(_)) && input.offset > 0;
-    if was_text && is_compressed(&input.path)? { Err(Moved::Changed) } else { Ok(()) }
+    let is_compressed = was_text && is_compressed(&input.path).unwrap_or(false);
+    if is_compressed { Err(CHANGED.to_owned()) } else { Ok(()) }
 }
 
 /// An input, and the output that belongs to it alone, if there is one.

@@ -1,6 +1,6 @@
 //! The job of a command with records, and the effects of an earlier run to undo first.
 
-use crate::filter::{FilterSpec, Location, Op, RunFilter, Stage, Stop};
+use crate::filter::{FilterSpec, Location, Op, Profile, RunFilter, Stage, Stop};
 use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
@@ -68,9 +68,40 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// A job that prints nothing, and is not recorded.
+    pub(crate) fn new(
+        op: Op,
+        reading: Reading,
+        location: Option<Location>,
+        filter: FilterSpec,
+        running: Running,
+    ) -> Self {
+        Self {
+            op,
+            reading,
+            location,
+            filter,
+            to: Destinations::default(),
+            known: Vec::new(),
+            printed: None,
+            prefix: None,
+            recorded: None,
+            running,
+        }
+    }
+
     /// Refuses impossible jobs before a file is created or changed: checks the standard streams first, then the files
     /// to read, then those to write.
     pub(super) fn prepare(&self) -> Result<UsedFiles> {
+        if let Some(location) = &self.location {
+            let option = self
+                .filter
+                .secret
+                .option()
+                .or(self.recorded.as_ref().and_then(Checkpoints::option));
+            let of_times = self.filter.window.has_times.then_some("--time-field");
+            location.refuse_on_server(option.or(of_times))?;
+        }
         if self.running.figures.is_some() {
             Stream::Error.check_open()?;
         }
@@ -116,21 +147,19 @@ impl Job {
     pub(super) fn begin(
         &self,
         filter: &mut dyn RunFilter,
+        profile: &Profile,
         spec: OutputSpec<'_>,
     ) -> Result<Started> {
-        let name = filter.name();
         let (Some(checkpoints), Some(runs)) = (&self.recorded, filter.runs()) else {
             return Ok(Started::new(Outputs::open(spec)?));
         };
         let (inputs, verbosity) = (self.reading.inputs.files(), self.running.verbosity);
-        let job = ResumeJob::new(name, checkpoints.spec.clone(), inputs, spec, verbosity);
-        let undo = checkpoints.to_undo(runs, &job)?;
-        self.reading.undo(filter, &undo, &self.to)?;
+        let name = profile.name.clone();
+        let job = ResumeJob::new(name, checkpoints, inputs, spec, verbosity);
+        let undo = job.to_undo(runs)?;
+        self.reading.undo(filter, profile, &undo, &self.to)?;
         let runs = filter.runs().expect("a filter has its runs as long as it is open");
-        let started = checkpoints.begin(runs, &job)?;
-        if started.has_records {
-            filter.mark_resumed();
-        }
+        let started = job.begin(runs)?;
         if started.must_commit {
             filter.commit(Stage::Begin)?;
         }
@@ -151,36 +180,37 @@ pub(crate) struct Reading {
     pub(crate) begun: Option<Headers>,
     /// The options that select keys.
     pub(crate) find: BTreeMap<String, Vec<String>>,
+    /// How the filter's keys are made, if it stores that.
+    pub(crate) stored: Option<KeySpec>,
 }
 
 impl Reading {
-    /// Adopts the filter's way of making keys. A filter without items stores the given one, unless none is given and it
-    /// has one.
-    pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter) -> Result<()> {
+    /// Adopts the way in which the filter `name` makes keys. A filter without items stores the given one, unless none is
+    /// given and it has one.
+    pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter, name: &str) -> Result<()> {
         let given = &mut self.hashing.keys.normalize;
-        let agrees = |known: KeySpec| given.does_nothing() || *given == known.normalize;
-        if !filter.key_spec()?.is_some_and(agrees) {
+        let agrees = |stored: &KeySpec| given.does_nothing() || *given == stored.normalize;
+        self.stored = filter.key_spec(None)?;
+        if !self.stored.as_ref().is_some_and(agrees) {
             let spec = KeySpec { find: self.find.clone(), normalize: given.clone() };
-            filter.set_key_spec(&spec)?;
+            self.stored = filter.key_spec(Some(&spec))?;
         }
-        // Read it again: on a server another process may have set it first.
-        if let Some(known) = filter.key_spec()? {
+        if let Some(stored) = &self.stored {
             if !given.does_nothing() {
-                given.check_same(&known.normalize, filter.name())?;
+                given.check_same(&stored.normalize, name)?;
             }
-            *given = known.normalize;
+            given.clone_from(&stored.normalize);
         }
         Ok(())
     }
 
     /// The reason why nothing was found in a filter, if an option may be missing.
-    pub(super) fn missing_finders(&self, filter: &dyn RunFilter) -> Result<Option<String>> {
-        let spec =
-            filter.key_spec()?.filter(|spec| self.find != spec.find && !spec.find.is_empty());
-        Ok(spec.map(|spec| {
-            let finders = spec.finders();
-            format!("its keys were selected with {finders}; add that, unless each record is a key")
-        }))
+    pub(super) fn missing_finders(&self) -> Option<String> {
+        let other = |spec: &&KeySpec| self.find != spec.find && !spec.find.is_empty();
+        let finders = self.stored.as_ref().filter(other)?.finders();
+        Some(format!(
+            "its keys were selected with {finders}; add that, unless each record is a key"
+        ))
     }
 
     /// Surveys all inputs, and checks the headers of CSV files.
@@ -227,7 +257,7 @@ impl Reading {
         match reason {
             Reason::Missing(_) => wanted == Seen::New && self.keeps_missing(),
             Reason::Known => wanted == Seen::Repeat,
-            Reason::Header(_) | Reason::OtherShard => false,
+            Reason::Header(_) | Reason::Done | Reason::OtherShard => false,
         }
     }
 
@@ -238,13 +268,19 @@ impl Reading {
 
     /// Removes the records that the runs have added, and forgets the runs, in one commit. Only then may their outputs
     /// be emptied.
-    fn undo(&self, filter: &mut dyn RunFilter, undo: &Undo, to: &Destinations) -> Result<()> {
+    fn undo(
+        &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
+        undo: &Undo,
+        to: &Destinations,
+    ) -> Result<()> {
         for output in &undo.outputs {
             // The filter does not remember what an interrupted run has written after its last checkpoint.
             let failed = |error| Failure::io(output.path.display(), &error);
             let file = File::options().write(true).open(&output.path).map_err(failed)?;
             file.set_len(output.offset).map_err(failed)?;
-            self.remove(filter, &output.path, to.coding(&output.path))?;
+            self.remove(filter, profile, &output.path, to.coding(&output.path))?;
         }
         let Some(runs) = filter.runs().filter(|_| !undo.runs.is_empty()) else { return Ok(()) };
         undo.runs.iter().for_each(|number| drop(runs.remove(*number)));
@@ -252,10 +288,16 @@ impl Reading {
     }
 
     /// Removes the records of an output.
-    fn remove(&self, filter: &mut dyn RunFilter, output: &Path, coding: Coding) -> Result<()> {
+    fn remove(
+        &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
+        output: &Path,
+        coding: Coding,
+    ) -> Result<()> {
         let mut hashing = Hashing {
-            hasher: filter.hasher(),
-            wanted: filter.wanted(),
+            hasher: profile.hasher,
+            wanted: profile.wanted,
             on_missing: Some(OnMissing::Keep),
             ..self.hashing.clone()
         };
@@ -270,9 +312,9 @@ impl Reading {
             }
             hashing.hash(&mut batch.block, &mut batch.keys);
             batch.answers.clear();
-            filter.answer(Op::Remove, &mut batch, 0).map_err(|stop| match stop {
+            filter.answer(Op::Remove, &mut batch).map_err(|stop| match stop {
                 Stop::Lost { failure, .. } | Stop::Failed(failure) => failure,
-                Stop::Full { no_room, .. } => Failure::at(filter.name(), no_room.why),
+                Stop::Full { no_room, .. } => Failure::at(&profile.name, no_room.why),
             })?;
         }
         Ok(())

@@ -9,7 +9,7 @@ mod work;
 pub(crate) use job::{Job, Reading, Running, Threads};
 pub(crate) use work::Pass;
 
-use crate::filter::{self, Counts, Op, RunFilter, Summary, SummaryRequest};
+use crate::filter::{self, Counts, Doubts, Op, Profile, RunFilter, Summary};
 use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::Pipeline;
 use crate::resume::{self, Recorder, Started};
@@ -42,16 +42,16 @@ impl Pass {
         mut filter: Box<dyn RunFilter>,
         session: Option<Session>,
     ) -> Result<Self> {
-        let window = filter.window();
-        job.reading.agree_with(&mut *filter)?;
+        let profile = filter.profile();
+        job.reading.agree_with(&mut *filter, &profile.name)?;
         if !job.known.is_empty() {
-            job.reading.know(&job.known, filter.hasher(), &job.filter)?;
+            job.reading.know(&job.known, profile.hasher, &job.filter)?;
         }
-        if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, window) {
+        if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, profile.window) {
             // Times up to one generation in the future are accepted: clocks differ.
             times.believe(window.step());
         }
-        let started = job.begin(&mut *filter, job.output_spec(used))?;
+        let started = job.begin(&mut *filter, &profile, job.output_spec(used))?;
         let Started { recorder, mut outputs, counts, .. } = started;
         // The outputs of an interrupted run are already truncated to its last checkpoint.
         let begun = job.to.begun().iter().map(Option::is_some).collect();
@@ -64,39 +64,50 @@ impl Pass {
             Op::Count => OutputFormat::CountedWithKey,
             _ => job.prefix.map_or(OutputFormat::Selected, OutputFormat::Prefixed),
         };
-        let mut pipeline = session.pipeline(&job, &*filter);
+        let mut pipeline = session.pipeline(&job, &profile);
+        pipeline.hashing.done = recorder.as_ref().map(Recorder::done).unwrap_or_default();
         pipeline.reader.pause = recorder.as_ref().and_then(Recorder::pause);
         pipeline.reader.warn(job.running.verbosity);
-        let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
-        let run = Self { job, filter, session, recorder, counts, outcome, printed, begun, synced };
-        run.read(pipeline, outputs)
+        let counts = counts.with_items_before(profile.items);
+        let run = Self::new(job, filter, profile, session);
+        Self { recorder, counts, begun, ..run }.read(pipeline, outputs)
     }
 
     /// Reads all records in a first pass, which only fills the filter.
     fn tally(job: Job, used: &UsedFiles, filter: Box<dyn RunFilter>) -> Result<Self> {
-        let counts = Counts::default();
-        let session = Session::begin(counts.shown(job.op).0, &job, &used.inputs, 2)?;
-        let pipeline = session.pipeline(&job, &*filter);
+        let session = Session::begin(Counts::default().shown(job.op).0, &job, &used.inputs, 2)?;
+        let profile = filter.profile();
+        let pipeline = session.pipeline(&job, &profile);
         let mut outputs = Outputs::open(job.output_spec(used))?;
-        let (outcome, printed, synced) = (Outcome::Whole, 0, Synced::default());
-        let (recorder, begun) = (None, Vec::new());
-        let mut run =
-            Self { job, filter, session, recorder, counts, outcome, printed, begun, synced };
+        let mut run = Self::new(job, filter, profile, session);
         pipeline.run(&mut run, &mut outputs)?;
         run.session.check_keys(&run.job)?;
         Ok(run)
     }
 
+    fn new(job: Job, filter: Box<dyn RunFilter>, profile: Profile, session: Session) -> Self {
+        Self {
+            job,
+            filter,
+            profile,
+            session,
+            recorder: None,
+            counts: Counts::default(),
+            outcome: Outcome::Whole,
+            printed: 0,
+            begun: Vec::new(),
+            synced: Synced::default(),
+        }
+    }
+
     fn read(mut self, pipeline: Pipeline, mut outputs: Outputs) -> Result<Self> {
         let read = pipeline.run(&mut self, &mut outputs);
         let synced = self.session.end(read, &self.job).and_then(|()| {
-            self.filter.check_unchanged()?;
             if matches!(self.outcome, Outcome::Whole) && caught_signal().is_none() {
                 outputs.complete()?;
             }
             // The outputs must first contain the records that the filter remembers, and those removed from it.
-            let is_synced = self.filter.follows_outputs();
-            if is_synced { outputs.sync() } else { Ok(Synced::default()) }
+            if self.profile.is_saved { outputs.sync() } else { Ok(Synced::default()) }
         });
         match synced {
             Ok(synced) => Ok(Self { synced, ..self }),
@@ -114,85 +125,88 @@ impl Pass {
 
     /// Saves the filter, and prints the figures. The exit code is `otherwise` unless an error or a signal determines
     /// it.
-    pub(crate) fn finish(self, otherwise: Exit) -> Result<Exit> {
-        let Self { job, mut filter, session, recorder, counts, outcome, synced, .. } = self;
-        let (op, verbosity) = (job.op, job.running.verbosity);
-        filter.roll_back_after_full()?;
-        let name = filter.name();
-        if let Some(left) = outcome.left_open(op) {
+    pub(crate) fn finish(mut self, otherwise: Exit) -> Result<Exit> {
+        let op = self.job.op;
+        if let Some(left) = self.outcome.left_open(op) {
             // A signal may have ended the wait for the server.
-            return Err(Failure::ending(Exit::Error.or_signal(), &name, left));
+            return Err(Failure::ending(Exit::Error.or_signal(), &self.profile.name, left));
         }
-        filter.report_doubts(op, verbosity);
-        let is_saved = op.changes() && filter.follows_outputs();
-        let is_resumable = recorder.as_ref().is_some_and(Recorder::is_resumable);
-        let remedy = match filter.runs() {
-            None => None,
-            Some(_) if is_resumable => {
-                Some("make room with `coua remove`, then run the same command with --resume")
-            }
-            Some(_) => Some("make room with `coua remove`, then continue from that record"),
-        };
-        let refusal = outcome.refusal(op, &name, filter.exceptions(), remedy);
-        let is_early = outcome.is_full() || caught_signal().is_some();
+        let doubts = self.filter.doubts(op);
+        doubts.notes.iter().for_each(|note| self.job.running.verbosity.say(note));
+        let refusal = self.refusal(&doubts);
+        let is_early = self.outcome.is_full() || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
-        let hint = job.reading.missing_finders(&*filter)?;
-        let request = counts.summary_request(job.running.figures);
-        let known = job.reading.hashing.known.expected_wrongly_found(counts.unique());
-        let mut summary = match (close(recorder, how, filter, synced, &counts, request), &refusal) {
+        let Self { job, mut filter, profile, session, recorder, counts, synced, .. } = self;
+        let mut request = counts.summary_request(job.running.figures);
+        let closed = recorder
+            .map_or(Ok(false), |it| it.end(how, &mut *filter, &profile.name, synced, &counts))
+            .and_then(|is_committed| {
+                request.is_committed = is_committed;
+                filter.finish(request)
+            });
+        let summary = match (closed, &refusal) {
             (Err(failure), Some(_)) => {
                 failure.report_if_unsynced()?;
                 return refusal.map_or(Ok(otherwise), Err);
             }
             (closed, _) => closed?,
         };
-        summary.expected = summary.expected.map(|expected| expected + known);
-        if let Ok(figures) = &summary.figures
-            && let Some(beyond) = figures.beyond_capacity().filter(|_| op.inserts())
-        {
-            verbosity.say(format_args!("{name}: {beyond}"));
-        }
-        let nothing = counts.nothing_found(op).filter(|_| job.wants_found() || hint.is_some());
-        if let Some(nothing) = nothing {
-            let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
-            verbosity.say(format_args!("{name}: {nothing}{hint}"));
-        }
-        let printed = if let Some(format) = job.running.figures {
-            let expected = counts.expected_wrong(op, &summary);
-            let write_answers = |report: &mut _| counts.write_report(op, expected, report);
-            summary.figures.and_then(|it| session.print_figures(format, write_answers, it))
-        } else {
-            let warning = match op {
-                Op::Remove => counts.removal_warning(&summary),
-                _ => counts.warning(&summary, job.filter.rate, known),
-            };
-            if let Some(warning) = warning {
-                verbosity.say(format_args!("{name}: {warning}"));
-            }
-            Ok(())
-        };
-        match (refusal, printed) {
+        match (refusal, report(&job, &profile.name, &session, &counts, summary)) {
             (Some(refusal), _) => Err(refusal),
             // Exit code 2 would say that nothing is saved, and there is no place for a message.
-            (None, Err(failure)) if !is_saved => Err(failure),
+            (None, Err(failure)) if !profile.is_saved => Err(failure),
             (None, _) => Ok(otherwise.or_signal()),
         }
     }
+
+    /// The failure if there was no room for a record.
+    fn refusal(&mut self, doubts: &Doubts) -> Option<Failure> {
+        let is_resumable = self.recorder.as_ref().is_some_and(Recorder::is_resumable);
+        let remedy = self.filter.runs().map(|_| {
+            if is_resumable {
+                "make room with `coua remove`, then run the same command with --resume"
+            } else {
+                "make room with `coua remove`, then continue from that record"
+            }
+        });
+        self.outcome.refusal(self.job.op, &self.profile, doubts, remedy)
+    }
 }
 
-/// Records the end of the run, and saves the filter.
-fn close(
-    recorder: Option<Recorder>,
-    ending: resume::RunEnd,
-    mut filter: Box<dyn RunFilter>,
-    synced: Synced,
+/// Prints the figures of a run, or what is unusual about it.
+fn report(
+    job: &Job,
+    name: &str,
+    session: &Session,
     counts: &Counts,
-    request: SummaryRequest,
-) -> Result<Summary> {
-    if let Some(recorder) = recorder
-        && recorder.end(ending, &mut *filter, synced, counts)?
+    mut summary: Summary,
+) -> Result<()> {
+    let (op, verbosity) = (job.op, job.running.verbosity);
+    let known = job.reading.hashing.known.expected_wrongly_found(counts.new_records());
+    summary.expected = summary.expected.map(|expected| expected + known);
+    if let Ok(figures) = &summary.figures
+        && let Some(beyond) = figures.beyond_capacity().filter(|_| op.inserts())
     {
-        return Ok(filter.summary(request));
+        verbosity.say(format_args!("{name}: {beyond}"));
     }
-    filter.finish(request)
+    let hint = job.reading.missing_finders();
+    let nothing = counts.nothing_found(op).filter(|_| job.wants_found() || hint.is_some());
+    if let Some(nothing) = nothing {
+        let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
+        verbosity.say(format_args!("{name}: {nothing}{hint}"));
+    }
+    if let Some(format) = job.running.figures {
+        let expected = counts.expected_wrong(op, &summary);
+        let write_answers = |report: &mut _| counts.write_report(op, expected, report);
+        return summary.figures.and_then(|it| session.print_figures(format, write_answers, it));
+    }
+    let warning = match op {
+        Op::Dedup => counts.warning(&summary, job.filter.rate, known),
+        Op::Remove => counts.removal_warning(&summary),
+        _ => None,
+    };
+    if let Some(warning) = warning {
+        verbosity.say(format_args!("{name}: {warning}"));
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The parts shared by all commands that read records: signals, progress, threads, records without a key.
 
-use crate::filter::{Op, RunFilter};
+use crate::filter::{Op, Profile};
 use crate::input::{BlockReader, Survey};
 use crate::key::{Hashing, Reason, Seen};
 use crate::pipeline::{Batch, Pipeline};
@@ -74,7 +74,7 @@ impl Session {
     }
 
     /// The pipeline from the records to the filter.
-    pub(super) fn pipeline(&self, job: &Job, filter: &dyn RunFilter) -> Pipeline {
+    pub(super) fn pipeline(&self, job: &Job, filter: &Profile) -> Pipeline {
         let reading = &job.reading;
         let mut reader = BlockReader::new(
             reading.inputs.clone(),
@@ -83,12 +83,12 @@ impl Session {
             self.stop.clone(),
             self.counters.consumed.clone(),
         );
-        reader.block_bytes = filter.block_bytes();
+        reader.block_bytes = filter.block_bytes;
         reader.unpack_ahead(&reading.inputs, self.threads);
-        let (hasher, wanted) = (filter.hasher(), filter.wanted());
+        let (hasher, wanted) = (filter.hasher, filter.wanted);
         let hashing = Hashing { hasher, wanted, ..reading.hashing.clone() };
         let (threads, stop) = (self.threads, self.stop.clone());
-        Pipeline { reader, hashing, prefetch: filter.prefetch(), threads, stop }
+        Pipeline { reader, hashing, prefetch: filter.prefetch.clone(), threads, stop }
     }
 
     /// Counts the answered records of a block, those before this place.
@@ -100,7 +100,7 @@ impl Session {
         for missing_key in keys.missing_keys.iter().take_while(|it| it.record < place) {
             let missing = match &missing_key.reason {
                 Reason::Missing(missing) => missing,
-                Reason::Known => continue,
+                Reason::Known | Reason::Done => continue,
                 Reason::Header(_) | Reason::OtherShard => {
                     // The record does not belong to this run.
                     self.records -= 1;
@@ -115,8 +115,8 @@ impl Session {
     }
 
     /// Updates the progress.
-    pub(super) fn show(&self, count: Option<u64>, load: Option<f64>) {
-        self.counters.update(self.records, count, load);
+    pub(super) fn show(&self, count: u64) {
+        self.counters.update(self.records, count);
     }
 
     /// Shows the name of the next step before the progress.

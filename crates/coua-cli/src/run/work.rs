@@ -2,7 +2,7 @@
 
 use super::job::Job;
 use super::session::Session;
-use crate::filter::{Counts, NoRoom, Op, RunFilter, Stop};
+use crate::filter::{Counts, Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop};
 use crate::input::Until;
 use crate::key::{Answers, MissingKey, Reason, Seen};
 use crate::output::{Destinations, Synced};
@@ -10,13 +10,12 @@ use crate::pipeline::{Batch, BlockHandler, Flow, Unanswered};
 use crate::record::{Block, Header};
 use crate::resume::Recorder;
 use crate::terminal::{Exit, Failure, Result, counted};
-use std::iter::repeat_n;
 
 /// A pass over all records, and its state at the end.
-#[derive(Debug)]
 pub(crate) struct Pass {
     pub(super) job: Job,
     pub(super) filter: Box<dyn RunFilter>,
+    pub(super) profile: Profile,
     pub(super) session: Session,
     /// The recorder, if the run can be resumed.
     pub(super) recorder: Option<Recorder>,
@@ -31,9 +30,8 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Selects the records for the outputs. Those before the place `over`, and the first `known` keys, were done
-    /// before.
-    fn select(&mut self, batch: &mut Batch, over: usize, known: usize) {
+    /// Selects the records for the outputs.
+    fn select(&mut self, batch: &mut Batch) {
         let keys = &batch.keys;
         let Answers { found, selected, also_selected, .. } = &mut batch.answers;
         let Destinations { main, tee, .. } = &self.job.to;
@@ -52,8 +50,8 @@ impl Pass {
                 }
                 _ => self.job.reading.passes(reason, wanted),
             };
-            keys.spread(repeat_n(false, known).chain(found), passes, all);
-            all.iter_mut().take(over).for_each(|selected| *selected = false);
+            keys.spread(found, passes, all);
+            all.iter_mut().take(keys.done).for_each(|selected| *selected = false);
         }
         if self.job.op == Op::Check {
             let selected = selected.iter().filter(|selected| **selected).count();
@@ -96,28 +94,24 @@ impl BlockHandler for Pass {
     }
 
     fn max_pending_bytes(&self) -> usize {
-        self.filter.max_pending_bytes()
+        self.profile.max_pending_bytes
     }
 
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow> {
-        let recorder = self.recorder.as_mut();
-        let over = recorder.map_or(Ok(0), |recorder| recorder.enter(&batch.block))?;
-        let known = batch.keys.hashes_before(over);
-        let answered = self.filter.answer(self.job.op, batch, known);
-        self.counts.record(self.job.op, &batch.answers);
-        let is_known = |it: &&MissingKey| it.reason == Reason::Known && it.record >= over;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.enter(&batch.block)?;
+        }
+        let answered = self.filter.answer(self.job.op, batch);
+        self.counts.record(&batch.answers);
+        let is_known = |it: &&MissingKey| it.reason == Reason::Known;
         self.counts.add_known(batch.keys.missing_keys.iter().filter(is_known).count() as u64);
-        self.select(batch, over, known);
+        self.select(batch);
         if let Err(stop) = answered {
             return self.stop(batch, stop);
         }
-        if !self.recorder.as_ref().is_some_and(Recorder::may_repeat) {
-            self.filter.consider_sharding(batch.keys.hashes.len());
-        }
         self.session.record(batch, batch.block.len());
         self.outcome.record(0, &batch.block);
-        let count = self.filter.knows_new().then(|| self.counts.shown(self.job.op).1);
-        self.session.show(count, self.filter.load());
+        self.session.show(self.counts.shown(self.job.op).1);
         // As long as no record has a key, the option that selects keys may be wrong.
         let is_enough = self.job.reading.until == Until::FirstPrinted
             && self.printed > 0
@@ -126,15 +120,17 @@ impl BlockHandler for Pass {
     }
 
     fn checkpoint_is_due(&mut self) -> bool {
-        let is_due =
-            self.recorder.as_ref().is_some_and(Recorder::is_due) || self.filter.sync_is_due();
-        is_due && self.filter.can_commit()
+        match &self.recorder {
+            Some(recorder) => recorder.is_due() && self.filter.can_commit(),
+            None => self.filter.sync_is_due(),
+        }
     }
 
     fn checkpoint(&mut self, synced: Synced) -> Result<()> {
-        self.filter.mark_synced();
-        let recorder = self.recorder.as_mut();
-        recorder.map_or(Ok(()), |it| it.commit(&mut *self.filter, synced, &self.counts))
+        match &mut self.recorder {
+            Some(recorder) => recorder.commit(&mut *self.filter, synced, &self.counts),
+            None => self.filter.commit(Stage::Checkpoint),
+        }
     }
 
     fn end(&mut self, unanswered: Vec<Unanswered>) {
@@ -187,28 +183,28 @@ impl Outcome {
         }
     }
 
-    /// The failure if there was no room for a record. `exceptions` are those of the filter's content, `None` for a
-    /// temporary filter; `remedy` applies to a filter that is saved.
+    /// The failure if there was no room for a record. `remedy` applies to a filter in a file.
     pub(super) fn refusal(
         &self,
         op: Op,
-        name: &str,
-        exceptions: Option<&str>,
+        filter: &Profile,
+        doubts: &Doubts,
         remedy: Option<&str>,
     ) -> Option<Failure> {
         let Self::Full { record, no_room: NoRoom { why, remedy: other } } = self else {
             return None;
         };
         let remedy = remedy.unwrap_or(other);
-        let state = match (op, exceptions) {
-            (Op::Dedup, None) => "printed".to_owned(),
-            (Op::Dedup, Some(exceptions)) => format!("printed and in the filter{exceptions}"),
-            (_, exceptions) => format!("in the filter{}", exceptions.unwrap_or_default()),
+        let lost = if doubts.has_lost_replies { ", except some whose reply was lost" } else { "" };
+        let state = match op {
+            Op::Dedup if !filter.is_saved => "printed".to_owned(),
+            Op::Dedup => format!("printed and in the filter{lost}"),
+            _ => format!("in the filter{lost}"),
         };
         let reason = format!(
             "{why}; stopped at {record} (earlier records are {state}; this and later ones are not); {remedy}"
         );
-        Some(Failure::ending(Exit::Full, name, reason))
+        Some(Failure::ending(Exit::Full, &filter.name, reason))
     }
 
     /// The message about records without an answer, if the server has failed.

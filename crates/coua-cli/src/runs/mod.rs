@@ -1,30 +1,83 @@
 //! The runs that a filter remembers in its notes: the program's progress with each job.
 //!
 //! A run has a note that does not change, one for its state, and one for each file that was processed at least in part.
-//! So a checkpoint of a run with many inputs writes only the positions that have moved. All numbers are little endian.
+//! So a checkpoint of a run with many inputs writes only the positions that have moved. The notes are JSON.
 //!
-//! | note | its bytes |
+//! | note | its content |
 //! |---|---|
-//! | `coua/run/N` | length of the job (4), the job as JSON; for each file its role (4; see [`Role`]), length of its path (4), the path |
-//! | `coua/run/N/state` | ended (4; 0 or 1), records done (8), and the program's own state |
-//! | `coua/run/N/file/M` | five numbers (8 each): the position in file M, as [`Place`] has it; without it nothing was done |
+//! | `coua/run/N` | the job; for each file its role and its path, a character for each byte |
+//! | `coua/run/N/state` | whether it has ended, records done, and the program's own state |
+//! | `coua/run/N/file/M` | the position in file M, as [`Place`] has it; without it nothing was done |
 
-mod job_spec;
 mod place;
 
-pub(crate) use job_spec::JobSpec;
-pub(crate) use place::{Checksum, Ends, Moved, Place, Role, path_of};
+pub(crate) use place::{CHANGED, Checksum, Ends, Place, Role, path_of};
 
 use crate::terminal::{Failure, Result, grouped, printable};
 use coua_store::{Notes, Store};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::mem;
 
 const PREFIX: &str = "coua/run/";
 
 /// The names of notes that do not belong to the program.
 pub(crate) fn others(notes: &Notes) -> impl Iterator<Item = &str> {
     notes.iter().map(|(name, _)| name).filter(|name| !name.starts_with("coua/"))
+}
+
+/// A command and the options that affect its result and differ from their defaults: what makes a run recognized.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JobSpec {
+    pub(crate) command: String,
+    /// The options that differ from their defaults.
+    options: Map<String, Value>,
+}
+
+impl JobSpec {
+    /// The job of a command with all options at their defaults.
+    pub(crate) fn new(command: &str) -> Self {
+        Self { command: command.to_owned(), options: Map::new() }
+    }
+
+    /// Adds an option that affects the result, if it is given.
+    pub(crate) fn with(self, option: &str, value: impl Serialize) -> Self {
+        self.with_all(Map::from_iter([(option.to_owned(), json!(value))]))
+    }
+
+    /// Adds several options by name, if they are given.
+    pub(crate) fn with_all(mut self, options: impl Serialize) -> Self {
+        let options = json!(options);
+        let all = options.as_object().into_iter().flatten();
+        let given =
+            all.filter(|(_, value)| ![json!(null), json!(false), json!([])].contains(value));
+        self.options.extend(given.map(|(option, value)| (option.clone(), value.clone())));
+        self
+    }
+
+    /// Whether an option is given.
+    pub(crate) fn has(&self, option: &str) -> bool {
+        self.options.contains_key(option)
+    }
+
+    /// Whether the command prints records that the filter then remembers.
+    pub(crate) fn is_dedup(&self) -> bool {
+        self.command == "dedup"
+    }
+
+    /// Whether processing a record again counts it twice.
+    pub(crate) fn counts(&self) -> bool {
+        !self.is_dedup() && !self.has("unique")
+    }
+
+    /// The first option that differs in another job of the same command.
+    pub(crate) fn first_difference<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
+        let mut all = self.options.keys().chain(other.options.keys());
+        let option = all.find(|option| self.options.get(*option) != other.options.get(*option));
+        option.filter(|_| self.command == other.command).map(String::as_str)
+    }
 }
 
 /// The program's progress with one job.
@@ -37,7 +90,7 @@ pub(crate) struct Run {
     /// Records done.
     pub(crate) records: u64,
     /// Further state that the program needs to continue.
-    pub(crate) state: Vec<u8>,
+    pub(crate) state: Value,
     /// Positions in inputs, then in outputs.
     pub(crate) places: Vec<Place>,
 }
@@ -71,58 +124,48 @@ impl Run {
         self.places.iter().map(Place::file).eq(other.places.iter().map(Place::file))
     }
 
-    /// Bytes of the note that does not change.
-    pub(crate) fn bytes(&self) -> u64 {
-        let paths = self.places.iter().map(|place| 8 + place.path.as_os_str().len() as u64);
-        4 + self.job_bytes().len() as u64 + paths.sum::<u64>()
-    }
-
-    fn job_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(&self.job).unwrap_or_default()
+    /// The note that does not change.
+    pub(crate) fn fixed_note(&self) -> Vec<u8> {
+        let path = |place: &Place| -> String {
+            place.path.as_os_str().as_encoded_bytes().iter().copied().map(char::from).collect()
+        };
+        let files = self.places.iter().map(|place| (place.role, path(place)));
+        to_note(&(&self.job, files.collect::<Vec<_>>()))
     }
 
     /// Adds its notes by their names.
     fn encode(&self, number: u64, notes: &mut BTreeMap<String, Vec<u8>>) {
         let name = format!("{PREFIX}{number}");
-        let mut fixed = Vec::new();
-        put_sized(&mut fixed, &self.job_bytes());
         for (at, place) in self.places.iter().enumerate() {
-            fixed.extend_from_slice(&(place.role as u32).to_le_bytes());
-            put_sized(&mut fixed, place.path.as_os_str().as_encoded_bytes());
             if *place != Place::start(place.role, &place.path) {
-                notes.insert(format!("{name}/file/{at}"), place.position().to_vec());
+                notes.insert(format!("{name}/file/{at}"), to_note(place));
             }
         }
-        let mut state = u32::from(self.has_ended).to_le_bytes().to_vec();
-        state.extend_from_slice(&self.records.to_le_bytes());
-        state.extend_from_slice(&self.state);
-        notes.insert(format!("{name}/state"), state);
-        notes.insert(name, fixed);
+        let state = (self.has_ended, self.records, &self.state);
+        notes.insert(format!("{name}/state"), to_note(&state));
+        notes.insert(name, self.fixed_note());
     }
 
-    fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let job = serde_json::from_slice(take_sized(&mut bytes)?).ok()?;
-        let mut run = Self { job, ..Self::default() };
-        while !bytes.is_empty() {
-            let number = take_u32(&mut bytes)?;
-            let role = Role::ALL.into_iter().find(|role| *role as u32 == number)?;
-            run.places.push(Place::start(role, &path_of(take_sized(&mut bytes)?)?));
-        }
-        Some(run)
+    fn decode(note: &[u8]) -> Option<Self> {
+        let (job, files): (_, Vec<(Role, String)>) = serde_json::from_slice(note).ok()?;
+        let place = |(role, path): (Role, String)| {
+            let path: Result<Vec<_>, _> = path.chars().map(u8::try_from).collect();
+            Some(Place::start(role, &path_of(&path.ok()?)?))
+        };
+        let places = files.into_iter().map(place).collect::<Option<_>>()?;
+        Some(Self { job, places, ..Self::default() })
     }
 
     /// Reads the note of a part.
-    fn decode_part(&mut self, part: &str, mut bytes: &[u8]) -> Option<()> {
+    fn decode_part(&mut self, part: &str, note: &[u8]) -> Option<()> {
         if let Some(at) = part.strip_prefix("file/") {
-            return self.places.get_mut(at.parse::<usize>().ok()?)?.set_position(bytes);
+            let place = self.places.get_mut(at.parse::<usize>().ok()?)?;
+            let (role, path) = (place.role, mem::take(&mut place.path));
+            *place = Place { role, path, ..serde_json::from_slice(note).ok()? };
+            return Some(());
         }
-        self.has_ended = match (part, take_u32(&mut bytes)?) {
-            ("state", 0) => false,
-            ("state", 1) => true,
-            _ => return None,
-        };
-        let (records, state) = bytes.split_first_chunk()?;
-        (self.records, self.state) = (u64::from_le_bytes(*records), state.to_vec());
+        let state = serde_json::from_slice(note).ok().filter(|_| part == "state");
+        (self.has_ended, self.records, self.state) = state?;
         Some(())
     }
 
@@ -137,22 +180,8 @@ impl Run {
     }
 }
 
-fn put_sized(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-    out.extend_from_slice(bytes);
-}
-
-fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u32::from_le_bytes(*number))
-}
-
-fn take_sized<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = take_u32(bytes)?;
-    let (taken, rest) = bytes.split_at_checked(length as usize)?;
-    *bytes = rest;
-    Some(taken)
+fn to_note(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
 }
 
 /// The runs of a filter, in the order in which they began. Each has a number that no other run of the
@@ -160,6 +189,8 @@ fn take_sized<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
     runs: BTreeMap<u64, Run>,
+    /// The present run resumes one whose records are partly in the filter.
+    pub(crate) is_resumed: bool,
 }
 
 impl Runs {
@@ -183,7 +214,7 @@ impl Runs {
                 Some(part) => runs.get_mut(&number)?.decode_part(part, note)?,
             }
         }
-        Some(Self { runs })
+        Some(Self { runs, is_resumed: false })
     }
 
     /// Writes them to the notes of a filter.
@@ -251,8 +282,8 @@ mod tests {
     fn run(records: u64) -> Run {
         let mut place = Place::start(Role::Output, Path::new("out"));
         (place.offset, place.records, place.note) = (records, 2, 3);
-        let state = b"state".to_vec();
-        let places = vec![Place::start(Role::Input, Path::new("in")), place];
+        let state = Value::from("state");
+        let places = vec![Place::start(Role::Input, Path::new("in \u{e4}\u{20ac}")), place];
         Run { job: JobSpec::new("job"), has_ended: records > 5, records, state, places }
     }
 
@@ -312,25 +343,53 @@ mod tests {
     #[test]
     fn what_it_does_not_write_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let wrong: [(&str, &[u8]); 7] = [
-            ("coua/run/x", &[0; 4]),
-            ("coua/run/7", &[1, 0, 0, 0]),
-            ("coua/run/7/state", &[0; 12]),
-            ("coua/run/1/state", &[2; 12]),
-            ("coua/run/1/file/2", &[0; 40]),
-            ("coua/run/1/file/1", &[0; 41]),
-            ("coua/run/1/file/1", &[2; 40]),
+        let wrong = [
+            ("coua/run/x", "[{}, []]"),
+            ("coua/run/7", "[1, []]"),
+            ("coua/run/7", r#"[{"command": "add", "options": {}}, [["input", "\u20ac"]]]"#),
+            ("coua/run/7/state", "[false, 1, null]"),
+            ("coua/run/1/state", "[2, 1, null]"),
+            ("coua/run/1/state", "[false, 1]"),
+            ("coua/run/1/file/2", r#"{"offset":1,"records":1,"note":0,"sum":{"Ends":1}}"#),
+            ("coua/run/1/file/1", r#"{"offset":1,"records":1,"note":0,"sum":{"Other":1}}"#),
+            ("coua/run/1/file/1", r#"{"offset":1,"records":1,"note":0}"#),
         ];
         for (name, note) in wrong {
             let mut store = store(&folder);
             sample().write(&mut store).unwrap();
-            store.set_note(name, note).unwrap();
+            store.set_note(name, note.as_bytes()).unwrap();
             // Of a run that is not there.
             if name.contains("/7") {
                 Runs::default().write(&mut store).unwrap();
-                store.set_note(name, note).unwrap();
+                store.set_note(name, note.as_bytes()).unwrap();
             }
             assert_eq!(Runs::decode(store.notes()), None, "{name}");
         }
+    }
+
+    fn spec() -> JobSpec {
+        let spec = JobSpec::new("add").with("trim", true).with("url", false);
+        spec.with("csv", vec!["id"]).with("missing", Some("drop")).with("shard", None::<u8>)
+    }
+
+    #[test]
+    fn only_options_that_are_given_are_stored() {
+        let stored = r#"{"command":"add","options":{"csv":["id"],"missing":"drop","trim":true}}"#;
+        assert_eq!(serde_json::to_string(&spec()).unwrap(), stored);
+        assert_eq!(serde_json::from_str::<JobSpec>(stored).unwrap(), spec());
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let (spec, csv) = (spec(), vec!["other"]);
+        let differs = |other: JobSpec, option| {
+            assert_eq!(spec.first_difference(&other), option);
+            assert_eq!(other.first_difference(&spec), option);
+        };
+        differs(spec.clone(), None);
+        differs(spec.clone().with("regex", Some("x")), Some("regex"));
+        differs(spec.clone().with("csv", csv), Some("csv"));
+        differs(JobSpec::new("remove"), None);
+        differs(JobSpec::new("add").with("csv", vec!["id"]).with("trim", true), Some("missing"));
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::terminal::message;
 use coua::KeyHasher;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,28 +12,28 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;
 
-/// How the program uses a file. The numbers are part of the file format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the program uses a file. The names are part of the file format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
     /// It is read, and may grow.
-    Input = 1,
+    #[default]
+    Input,
     /// It is written, and truncated to the position when the run is resumed.
-    Output = 2,
+    Output,
     /// Like an output, with the repeats of another output.
-    Repeats = 3,
-}
-
-impl Role {
-    pub(super) const ALL: [Self; 3] = [Self::Input, Self::Output, Self::Repeats];
+    Repeats,
 }
 
 /// A position in a file. The file is recognized by its content: device and inode change when it is
 /// copied, restored or rewritten by an editor, and a remount may change them for all files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     /// Read or written.
+    #[serde(skip)]
     pub(crate) role: Role,
     /// Its name.
+    #[serde(skip)]
     pub(crate) path: PathBuf,
     /// Bytes done.
     pub(crate) offset: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Place {
 }
 
 /// A checksum (XXH3-64) of the bytes before a position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Checksum {
     /// Of the first and the last 4096 bytes, which overlap if there are fewer.
     Ends(u64),
@@ -89,44 +89,18 @@ impl Ends {
     }
 }
 
-/// Why a program cannot continue with a file.
-#[derive(Debug)]
-pub(crate) enum Moved {
-    /// It cannot be read.
-    Io(io::Error),
-    /// It is shorter than the position.
-    Shorter {
-        /// Bytes now.
-        found: u64,
-        /// Bytes at least.
-        expected: u64,
-    },
-    /// The bytes before the position differ.
-    Changed,
-}
+/// The reason why a run cannot continue with a file whose bytes before the position differ.
+pub(crate) const CHANGED: &str = "no longer begins with what was processed";
 
-impl From<io::Error> for Moved {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl fmt::Display for Moved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => f.write_str(&message::reason(error)),
-            Self::Shorter { found, expected } => {
-                write!(f, "is {found} bytes long, but {expected} bytes were already processed")
-            }
-            Self::Changed => f.write_str("no longer begins with what was processed"),
-        }
-    }
+#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
+fn unreadable(error: io::Error) -> String {
+    message::reason(&error)
 }
 
 impl Place {
     /// The beginning of an unread file.
     pub(crate) fn start(role: Role, path: &Path) -> Self {
-        let (path, sum) = (path.to_owned(), Checksum::of_ends(b"", b""));
+        let (path, sum) = (path.to_owned(), Checksum::default());
         Self { role, path, offset: 0, records: 0, note: 0, sum }
     }
 
@@ -148,48 +122,24 @@ impl Place {
         length.saturating_sub(self.offset)
     }
 
-    /// Checks that the file is long enough.
-    pub(crate) fn check_length(&self) -> Result<(), Moved> {
-        let (found, expected) = (self.path.metadata()?.len(), self.offset);
-        if found < expected { Err(Moved::Shorter { found, expected }) } else { Ok(()) }
+    /// Returns the reason if the file is too short.
+    pub(crate) fn check_length(&self) -> Result<(), String> {
+        let (found, expected) = (self.path.metadata().map_err(unreadable)?.len(), self.offset);
+        let shorter =
+            || format!("is {found} bytes long, but {expected} bytes were already processed");
+        if found < expected { Err(shorter()) } else { Ok(()) }
     }
 
-    /// Checks that the file begins with what was processed, whatever its device and inode. Reads all of that if it is
-    /// compressed.
-    pub(crate) fn check(&self) -> Result<(), Moved> {
-        let file = File::open(&self.path)?;
+    /// Returns the reason if the file does not begin with what was processed, whatever its device and inode. Reads all
+    /// of that if it is compressed.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let file = File::open(&self.path).map_err(unreadable)?;
         self.check_length()?;
         let found = match self.sum {
-            Checksum::Ends(_) => ends(&file, self.offset)?,
-            Checksum::Whole(_) => whole(&file, self.offset)?,
+            Checksum::Ends(_) => ends(&file, self.offset),
+            Checksum::Whole(_) => whole(&file, self.offset),
         };
-        if found == self.sum { Ok(()) } else { Err(Moved::Changed) }
-    }
-
-    /// Bytes of a position.
-    pub(super) const POSITION_BYTES: usize = 40;
-
-    pub(super) fn position(&self) -> [u8; Self::POSITION_BYTES] {
-        let (kind, sum) = match self.sum {
-            Checksum::Ends(sum) => (0, sum),
-            Checksum::Whole(sum) => (1, sum),
-        };
-        let numbers = [self.offset, self.records, self.note, kind, sum];
-        let mut bytes = [0; Self::POSITION_BYTES];
-        for (field, number) in bytes.chunks_exact_mut(8).zip(numbers) {
-            field.copy_from_slice(&number.to_le_bytes());
-        }
-        bytes
-    }
-
-    /// None if [`position`](Self::position) did not write the bytes.
-    pub(super) fn set_position(&mut self, bytes: &[u8]) -> Option<()> {
-        let (fields, []) = bytes.as_chunks::<8>() else { return None };
-        let fields: [_; 5] = fields.try_into().ok()?;
-        let (kind, sum);
-        [self.offset, self.records, self.note, kind, sum] = fields.map(u64::from_le_bytes);
-        self.sum = [Checksum::Ends(sum), Checksum::Whole(sum)].get(kind as usize).copied()?;
-        Some(())
+        if found.map_err(unreadable)? == self.sum { Ok(()) } else { Err(CHANGED.to_owned()) }
     }
 }
 
@@ -275,19 +225,17 @@ mod tests {
         fs::rename(&copy, &path).unwrap();
         place.check().unwrap();
         // Truncated, and changed at either end.
-        assert!(matches!(
-            with(&text[..5_999]),
-            Err(Moved::Shorter { found: 5_999, expected: 6_000 })
-        ));
+        let shorter = "is 5999 bytes long, but 6000 bytes were already processed";
+        assert_eq!(with(&text[..5_999]), Err(shorter.to_owned()));
         let changed = |at: usize| {
             let mut other = text.clone();
             other[at] ^= 1;
             with(&other)
         };
-        assert!(matches!(changed(0), Err(Moved::Changed)));
-        assert!(matches!(changed(5_999), Err(Moved::Changed)));
+        assert_eq!(changed(0), Err(CHANGED.to_owned()));
+        assert_eq!(changed(5_999), Err(CHANGED.to_owned()));
         changed(6_000).unwrap();
         fs::remove_file(&path).unwrap();
-        assert!(matches!(place.check(), Err(Moved::Io(_))));
+        assert_eq!(place.check(), Err("No such file or directory".to_owned()));
     }
 }

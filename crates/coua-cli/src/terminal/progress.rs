@@ -5,9 +5,9 @@ use crate::terminal::text::{counted, grouped, size};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -24,36 +24,39 @@ pub(crate) struct Counters {
     pub(crate) consumed: Arc<AtomicU64>,
     /// The name of the command's counter.
     counted: &'static str,
-    /// Records that were processed, how many of them the command counts (if that is known yet), and the filter's load:
-    /// none on a server, which is not queried all the time.
-    done: Mutex<(u64, Option<u64>, Option<f64>)>,
+    /// Records that were processed.
+    records: AtomicU64,
+    /// The number of records that the command counts.
+    count: AtomicU64,
 }
 
 impl Counters {
     pub(crate) fn new(total_bytes: Option<u64>, counted: &'static str) -> Self {
-        let (started, consumed, done) = (Instant::now(), Arc::default(), Mutex::default());
-        Self { started, total_bytes, consumed, counted, done }
+        let (started, consumed) = (Instant::now(), Arc::default());
+        let (records, count) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { started, total_bytes, consumed, counted, records, count }
     }
 
-    /// `count` is the number of records that the command counts, if that is known yet.
-    pub(crate) fn update(&self, records: u64, count: Option<u64>, load: Option<f64>) {
-        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = (records, count, load);
+    /// `count` is the number of records that the command counts; 0 as long as that is unknown.
+    pub(crate) fn update(&self, records: u64, count: u64) {
+        self.records.store(records, Ordering::Relaxed);
+        self.count.store(count, Ordering::Relaxed);
     }
 
     pub(crate) fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// One line: rate, percent, time left, records, the command's count, load.
+    /// One line: percent, time left, records, the command's count, rate.
     pub(crate) fn line(&self) -> String {
         let seconds = self.seconds().max(1e-6);
-        let (records, count, load) = *self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let consumed = self.consumed.load(Ordering::Relaxed);
-        let load = load.map_or_else(String::new, |load| format!("load {:.0} %, ", load * 100.0));
+        let [records, count, consumed] = [&self.records, &self.count, &self.consumed]
+            .map(|number| number.load(Ordering::Relaxed));
+        let count = Some(count).filter(|count| *count > 0);
         let count =
             count.map_or_else(String::new, |it| format!("{} {}, ", grouped(it), self.counted));
         let text = format!(
-            "{}, {count}{}/s, {load}{}",
+            "{}, {count}{}/s, {}",
             counted(records, "record"),
             grouped((records as f64 / seconds) as u64),
             size(consumed),
@@ -150,14 +153,14 @@ mod tests {
     fn a_line_says_how_far() {
         let counters = Counters::new(Some(2000), "unique");
         counters.consumed.store(500, Ordering::Relaxed);
-        counters.update(1234, Some(1000), Some(0.5));
+        counters.update(1234, 1000);
         let line = counters.line();
         assert!(line.starts_with("25 %, "), "{line}");
         assert!(line.contains(" s left, 1,234 records, 1,000 unique, "), "{line}");
-        assert!(line.ends_with("load 50 %, 500 B of 2.0 kB"), "{line}");
-        counters.update(1234, None, None);
+        assert!(line.ends_with("/s, 500 B of 2.0 kB"), "{line}");
+        counters.update(1234, 0);
         let line = counters.line();
-        assert!(!line.contains("load") && !line.contains("unique"), "{line}");
+        assert!(!line.contains("unique"), "{line}");
         assert!(Counters::new(None, "found").line().starts_with("0 records, "));
     }
 }

@@ -10,7 +10,6 @@
 
 mod hash_spool;
 mod shard;
-mod tally;
 
 pub(crate) use hash_spool::nothing_printed;
 pub(crate) use shard::{Keep, Question};
@@ -18,11 +17,11 @@ pub(crate) use shard::{Keep, Question};
 use crate::filter::collisions::{self, Answered};
 use crate::filter::estimate::Forecast;
 use crate::filter::op::{Op, Stop};
-use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
+use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
 use crate::filter::sharding::{self, HASH_BITS};
 use crate::filter::spec::FilterSpec;
 use crate::input::Survey;
-use crate::key::{Answers, BlockKeys, Expectation, Group, Known};
+use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
@@ -122,24 +121,17 @@ impl Copies {
         self.shards[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many records are expected to share a hash with another record.
-    pub(crate) fn expected_wrongly_found(&self) -> Expectation {
-        let keys = self.figures.get().map_or(0, |figures| figures.keys);
-        let answered = Answered { new: keys, repeats: 0 };
-        collisions::among_repeats(answered, [0, keys], HASH_BITS)
-    }
-
     fn figures(&self) -> FilterFigures {
-        let Figures { items, slots, memory_bytes, .. } =
+        let Figures { keys, items, slots, memory_bytes } =
             self.figures.get().copied().unwrap_or_default();
         let hash_bits = HASH_BITS;
         FilterFigures {
             items,
             capacity: None,
-            load: Some(items as f64 / slots as f64),
+            load: Some(keys as f64 / slots as f64),
             memory_bytes,
             hash_bits: Some(hash_bits),
-            false_positive_rate: Some(items as f64 / hash_bits.exp2()),
+            false_positive_rate: Some(keys as f64 / hash_bits.exp2()),
             window: None,
         }
     }
@@ -171,34 +163,19 @@ impl CopiesPass {
 }
 
 impl RunFilter for CopiesPass {
-    fn hasher(&self) -> KeyHasher {
-        self.copies().hasher()
+    fn profile(&self) -> Profile {
+        let prefetch = Arc::new(self.clone());
+        let hasher = self.copies().hasher();
+        Profile { block_bytes: LARGE_BLOCK, prefetch, ..Profile::new(hasher) }
     }
 
-    fn load(&self) -> Option<f64> {
-        let copies = self.copies();
-        (copies.question.keep != Keep::Last).then(|| copies.shard(0).load_factor())
-    }
-
-    fn knows_new(&self) -> bool {
-        !self.only_keeps_hashes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        LARGE_BLOCK
-    }
-
-    fn prefetch(&self) -> Arc<dyn Prefetch> {
-        Arc::new(self.clone())
-    }
-
-    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+    fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
         if self.only_keeps_hashes() {
             return self.copies().append(answers).map_err(Stop::Failed);
         }
         let Copies { division, question, .. } = self.copies();
-        let merged = sharding::merge(*division, keys, answers, HASH_BITS);
+        let merged = sharding::merge(*division, keys, answers);
         if let Self::Second(_, known) = &*self {
             // Nothing was inserted, so no shard has refused a key.
             if question.counts {
@@ -209,8 +186,13 @@ impl RunFilter for CopiesPass {
         merged
     }
 
-    fn summary(&mut self, request: SummaryRequest) -> Summary {
-        Summary::of(self.copies().figures(), request)
+    /// Expects as many wrong answers as records that share a hash with another record.
+    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+        let figures = self.copies().figures();
+        let keys = self.copies().figures.get().map_or(0, |figures| figures.keys);
+        let answered = Answered { new: keys, repeats: 0 };
+        let expected = collisions::among_repeats(answered, [0, keys], HASH_BITS);
+        Ok(Summary { expected: Some(expected), ..Summary::of(figures, request) })
     }
 }
 

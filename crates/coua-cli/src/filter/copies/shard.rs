@@ -1,7 +1,6 @@
 //! One shard of the keys, and what is asked about it.
 
 use super::hash_spool::{HashSpool, nothing_printed};
-use super::tally::Tally;
 use crate::filter::estimate::Forecast;
 use crate::filter::op::NoRoom;
 use crate::filter::sharding::{outcomes, stop_at_refusal};
@@ -33,7 +32,10 @@ pub(crate) struct Question {
 #[derive(Debug)]
 pub(super) struct CopiesShard {
     first: CuckooFilter,
-    more: Tally,
+    /// The records of each key but the first.
+    more: CuckooFilter,
+    /// The initial filter.
+    empty: CuckooFilter,
     forecast: Option<Forecast>,
     /// Keys of a block that were already present.
     again: Vec<KeyHash>,
@@ -72,10 +74,11 @@ impl LastRecords {
     }
 }
 
-/// The figures of all shards together.
+/// The figures of all shards together: keys, and the slots for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub(super) keys: u64,
+    /// With copies.
     pub(super) items: u64,
     pub(super) slots: u64,
     pub(super) memory_bytes: u64,
@@ -107,17 +110,15 @@ impl ShardFigures {
 }
 
 impl CopiesShard {
-    pub(super) fn new([first, more]: [CuckooFilter; 2], forecast: Option<Forecast>) -> Self {
+    pub(super) fn new([first, mut empty]: [CuckooFilter; 2], forecast: Option<Forecast>) -> Self {
         let (records, last) = (HashSpool::default(), LastRecords::default());
-        Self { first, more: Tally::new(more), forecast, again: Vec::new(), records, last }
+        empty.compact();
+        let more = empty.clone();
+        Self { first, more, empty, forecast, again: Vec::new(), records, last }
     }
 
     pub(super) fn hasher(&self) -> KeyHasher {
         self.first.hasher()
-    }
-
-    pub(super) fn load_factor(&self) -> f64 {
-        self.first.load_factor()
     }
 
     /// Stores the keys of a block for `find_last`.
@@ -143,8 +144,8 @@ impl CopiesShard {
         // A pass that found no room has no usable results.
         let counted = match question.keep {
             Keep::Last if !question.counts => Ok(()),
-            Keep::None if !question.counts => more.mark(again),
-            _ => more.add(again),
+            Keep::None if !question.counts => more.insert_unique_batch(again).map(drop),
+            _ => more.insert_batch(again),
         };
         group.stopped = group.stopped.or(counted.err());
         if group.stopped.is_some() {
@@ -188,8 +189,8 @@ impl CopiesShard {
         let mut figures = self.figures();
         figures.memory_bytes[1] += spooled as u64;
         // Frees its memory.
-        self.first =
-            self.more.empty().map_err(|_| nothing_printed(&NoRoom::memory(figures.items)))?;
+        let empty = self.empty.try_clone();
+        self.first = empty.map_err(|_| nothing_printed(&NoRoom::memory(figures.items)))?;
         Ok(figures)
     }
 
@@ -198,26 +199,24 @@ impl CopiesShard {
         let Self { first, more, last, .. } = self;
         let hashes = &group.hashes;
         if question.counts {
-            group.totals.extend(more.count(hashes).into_iter().map(|again| again + 1));
+            group.totals.extend(more.count_batch(hashes).into_iter().map(|again| again + 1));
         }
         let is_kept = match question.keep {
             Keep::First => first.remove_batch(hashes),
             Keep::Last => hashes.iter().map(|_| last.is_next()).collect(),
-            Keep::None => more.count(hashes).into_iter().map(|again| again == 0).collect(),
+            Keep::None => more.contains_batch(hashes).into_iter().map(|again| !again).collect(),
         };
         group.outcomes.extend(outcomes(is_kept.into_iter().map(|is_kept| !is_kept)));
     }
 
     pub(super) fn figures(&self) -> ShardFigures {
         let Self { first, more, last, .. } = self;
-        let of_first = (first.len(), first.slots(), first.memory_bytes());
-        let (mut items, mut slots, mut bytes) = (of_first.0, of_first.1, last.bits.len() * 8);
-        for filter in more.filters() {
-            items += filter.len();
-            slots += filter.slots();
-            bytes += filter.memory_bytes();
+        let rest = last.bits.len() * 8 + more.memory_bytes();
+        ShardFigures {
+            keys: first.len(),
+            items: first.len() + more.len(),
+            slots: first.slots(),
+            memory_bytes: [first.memory_bytes() as u64, rest as u64],
         }
-        let memory_bytes = [of_first.2 as u64, bytes as u64];
-        ShardFigures { keys: of_first.0, items, slots, memory_bytes }
     }
 }

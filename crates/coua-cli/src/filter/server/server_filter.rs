@@ -12,7 +12,7 @@ use super::reserve::ReserveOptions;
 use crate::clock::window_text;
 use crate::filter::collisions::{self, Answered};
 use crate::filter::op::{NoRoom, Op, Stop};
-use crate::filter::run_filter::{RunFilter, Summary, SummaryRequest};
+use crate::filter::run_filter::{Doubts, Profile, RunFilter, Stage, Summary, SummaryRequest};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, KeySpec, Seen, Wanted};
 use crate::pipeline::Batch;
@@ -178,34 +178,30 @@ impl ServerFilter {
         // Every new record was compared with the items of its shard alone.
         let shards = self.filter.shards() as u64;
         let items = [self.items_before, now].map(|items| items / shards);
-        Some(collisions::among_repeats(answered, items, bits).into())
+        let Answered { new, repeats } = answered;
+        let of_shard = Answered { new: new / shards, repeats: repeats / shards };
+        Some(shards as f64 * collisions::among_repeats(of_shard, items, bits))
     }
 }
 
 impl RunFilter for ServerFilter {
-    fn name(&self) -> String {
-        self.filter.name()
-    }
-
-    /// The default hasher, which selects the shard; the server hashes keys with its own.
-    fn hasher(&self) -> KeyHasher {
-        KeyHasher::default()
-    }
-
-    fn wanted(&self) -> Wanted {
-        Wanted::Key
-    }
-
-    fn key_spec(&self) -> Result<Option<KeySpec>> {
-        Ok(self.key_spec.clone())
+    /// Its hasher is the default one, which selects the shard; the server hashes keys with its own.
+    fn profile(&self) -> Profile {
+        Profile {
+            name: self.filter.name(),
+            wanted: Wanted::Key,
+            items: self.items_before,
+            max_pending_bytes: MOST_ASKED,
+            is_saved: self.op.changes(),
+            ..Profile::new(KeyHasher::default())
+        }
     }
 
     /// If several processes set how keys are made at once, the first one wins. As others may be about to add keys, even
     /// a filter without items accepts no change.
-    fn set_key_spec(&mut self, spec: &KeySpec) -> Result<()> {
-        if !self.op.inserts() || self.key_spec.is_some() {
-            return Ok(());
-        }
+    fn key_spec(&mut self, offered: Option<&KeySpec>) -> Result<Option<KeySpec>> {
+        let is_open = self.op.inserts() && self.key_spec.is_none();
+        let Some(spec) = offered.filter(|_| is_open) else { return Ok(self.key_spec.clone()) };
         let kept = match self.has_keys {
             Some(reason) => Err(reason.to_owned()),
             None => self.filter.keep_note(KeySpec::NOTE, &spec.to_note())?,
@@ -218,12 +214,7 @@ impl RunFilter for ServerFilter {
             }
             Err(reason) => self.report_forgotten(spec, &reason),
         }
-        Ok(())
-    }
-
-    /// Unknown without a request to the server.
-    fn load(&self) -> Option<f64> {
-        None
+        Ok(self.key_spec.clone())
     }
 
     fn request(&mut self, keys: &BlockKeys) {
@@ -237,12 +228,8 @@ impl RunFilter for ServerFilter {
         self.pending.push_back(self.filter.ask(operation, keys));
     }
 
-    fn max_pending_bytes(&self) -> usize {
-        MOST_ASKED
-    }
-
     /// Waits for the answers to the oldest pending block.
-    fn answer(&mut self, _op: Op, batch: &mut Batch, _known: usize) -> Result<(), Stop> {
+    fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
         let pending = self.pending.pop_front().expect("every block is asked about first");
         let (given, result) = self.filter.answers(pending);
@@ -268,19 +255,17 @@ impl RunFilter for ServerFilter {
         Err(Stop::Full { nth, no_room: NoRoom { why: "is full".to_owned(), remedy } })
     }
 
-    fn follows_outputs(&self) -> bool {
-        self.op.changes()
-    }
-
     fn sync_is_due(&self) -> bool {
         let is_late = self.synced.elapsed() > BETWEEN_SYNCS;
         let bytes = self.unsynced.contents.bytes.len();
         (is_late && !self.unsynced.hashes.is_empty()) || bytes > MOST_UNSYNCED
     }
 
-    fn mark_synced(&mut self) {
+    /// The server has the keys; the outputs have their records now.
+    fn commit(&mut self, _stage: Stage) -> Result<()> {
         self.unsynced.clear();
         self.synced = Instant::now();
+        Ok(())
     }
 
     /// Removes the keys that are recorded and perhaps not in the output, and those recorded after them.
@@ -303,36 +288,31 @@ impl RunFilter for ServerFilter {
         }
     }
 
-    fn roll_back_after_full(&mut self) -> Result<()> {
-        let pending = self.filter.ask(Operation::Remove, &self.after_full);
-        self.filter.answers(pending).1
-    }
-
-    /// Reports lost connections and their possible effects.
-    fn report_doubts(&self, op: Op, verbosity: Verbosity) {
+    /// Lost connections and their possible effects.
+    fn doubts(&self, op: Op) -> Doubts {
         let consequence = match op {
             Op::Dedup => "which were printed whether seen before or not",
             Op::Add => "each of which may have one copy too many",
             Op::AddNew => "which are in the filter",
             Op::Remove => "each of which may have lost two copies; the last reply counts",
-            Op::Check | Op::Count => return,
+            Op::Check | Op::Count => return Doubts::default(),
         };
-        if self.filter.in_doubt() > 0 {
-            let (name, losses) = (self.filter.name(), grouped(self.filter.losses()));
-            let records = grouped(self.filter.in_doubt());
-            verbosity.say(format_args!(
-                "{name}: connections lost: {losses}; records sent again because the reply was lost: \
-                 {records}, {consequence}"
-            ));
+        if self.filter.in_doubt() == 0 {
+            return Doubts::default();
         }
+        let (name, losses) = (self.filter.name(), grouped(self.filter.losses()));
+        let records = grouped(self.filter.in_doubt());
+        let note = format!(
+            "{name}: connections lost: {losses}; records sent again because the reply was lost: \
+             {records}, {consequence}"
+        );
+        Doubts { notes: vec![note], has_lost_replies: true }
     }
 
-    fn exceptions(&self) -> Option<&'static str> {
-        let is_certain = self.filter.in_doubt() == 0;
-        Some(if is_certain { "" } else { ", except some whose reply was lost" })
-    }
-
-    fn summary(&mut self, request: SummaryRequest) -> Summary {
+    /// Removes the keys that were recorded after the record for which there was no room.
+    fn finish(mut self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+        let pending = self.filter.ask(Operation::Remove, &self.after_full);
+        self.filter.answers(pending).1?;
         let SummaryRequest { answered, has_report, .. } = request;
         let (figures, items_now) = match has_report.then(|| self.filter.describe()) {
             None => (Ok(FilterFigures::default()), None),
@@ -343,7 +323,7 @@ impl RunFilter for ServerFilter {
             Some(Err(failure)) => (Err(failure), None),
         };
         let expected = self.expected(answered, items_now);
-        Summary { figures, hash_bits: self.hash_bits, expected }
+        Ok(Summary { figures, hash_bits: self.hash_bits, expected })
     }
 }
 

@@ -1,0 +1,196 @@
+//! The blocks between reading and answering, in their order.
+
+use super::interface::{Batch, Prefetch, Unanswered};
+use crate::key::Group;
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+
+/// The unanswered blocks. Blocks are numbered from 0.
+pub(super) struct Blocks {
+    /// The oldest first.
+    stages: VecDeque<BlockStage>,
+    /// The number of the oldest.
+    first: u64,
+    /// The number of the first block that no thread has begun to hash.
+    unhashed: u64,
+    turns: ShardTurns,
+    /// The groups that shards processed without an answer, at the end.
+    pub(super) unanswered: Vec<Unanswered>,
+}
+
+/// The state of a block.
+enum BlockStage {
+    Read(Batch),
+    /// A thread is hashing it.
+    Busy,
+    /// The number of shards that have not processed it.
+    Hashed(Batch, usize),
+    Ready(Batch),
+}
+
+/// Which blocks the shards of the filter may process before their turn.
+struct ShardTurns {
+    prefetch: Arc<dyn Prefetch>,
+    /// The next block of each shard; `None` while a thread works on the shard.
+    next: Vec<Option<u64>>,
+    /// Shards may process the blocks before this one.
+    until: u64,
+    /// Shards must wait until the command has answered the oldest block without them.
+    is_alone: bool,
+    /// The answering thread has taken a block.
+    is_answering: bool,
+}
+
+/// The keys of a block that belong to a shard, for that shard.
+pub(super) struct ShardTask {
+    pub(super) shard: usize,
+    block: u64,
+    pub(super) group: Group,
+    /// Raw bytes read up to the end of the block.
+    pub(super) consumed: u64,
+}
+
+impl Blocks {
+    pub(super) fn new(prefetch: Arc<dyn Prefetch>) -> Self {
+        let next = vec![Some(0); prefetch.shards()];
+        let turns = ShardTurns { prefetch, next, until: 0, is_alone: false, is_answering: false };
+        Self { stages: VecDeque::new(), first: 0, unhashed: 0, turns, unanswered: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.stages.len()
+    }
+
+    /// Whether the oldest block can be answered.
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.stages.front(), Some(BlockStage::Ready(_)))
+    }
+
+    /// The oldest block, if it can be answered.
+    pub(super) fn next_ready(&mut self) -> Option<Batch> {
+        let Some(BlockStage::Ready(batch)) = self.stages.front_mut() else { return None };
+        let batch = mem::take(batch);
+        self.stages.pop_front();
+        self.first += 1;
+        self.turns.is_answering = true;
+        Some(batch)
+    }
+
+    /// Records that the block last taken was answered.
+    pub(super) fn record_answered(&mut self) {
+        self.turns.is_alone &= !mem::take(&mut self.turns.is_answering);
+        self.let_shards_ahead();
+    }
+
+    /// Adds a block that was read.
+    pub(super) fn push(&mut self, batch: Batch) {
+        self.stages.push_back(BlockStage::Read(batch));
+    }
+
+    /// The number of blocks that no thread has begun to hash.
+    pub(super) fn unhashed(&self) -> usize {
+        (self.first + self.stages.len() as u64).saturating_sub(self.unhashed) as usize
+    }
+
+    /// The first block to hash, and its number.
+    pub(super) fn next_unhashed(&mut self) -> Option<(u64, Batch)> {
+        let number = self.unhashed;
+        match mem::replace(self.block(number)?, BlockStage::Busy) {
+            BlockStage::Read(batch) => {
+                self.unhashed += 1;
+                Some((number, batch))
+            }
+            _ => None,
+        }
+    }
+
+    /// Puts a hashed block back.
+    pub(super) fn record_hashed(&mut self, number: u64, batch: Batch) {
+        let shards = self.turns.next.len();
+        if let Some(block) = self.block(number) {
+            *block = match shards {
+                0 => BlockStage::Ready(batch),
+                _ => BlockStage::Hashed(batch, shards),
+            };
+        }
+        self.let_shards_ahead();
+    }
+
+    /// Lets shards process the next blocks, as far as the filter accepts them.
+    fn let_shards_ahead(&mut self) {
+        let turns = &mut self.turns;
+        while !turns.is_alone {
+            let is_oldest = turns.until == self.first;
+            let block = turns.until.checked_sub(self.first);
+            let block = block.and_then(|place| self.stages.get_mut(place as usize));
+            let Some(block) = block else { break };
+            let BlockStage::Hashed(batch, _) = block else { break };
+            batch.answers.is_answered = turns.prefetch.accepts(&batch.keys);
+            if !batch.answers.is_answered {
+                if turns.is_answering || !is_oldest {
+                    break;
+                }
+                *block = BlockStage::Ready(mem::take(batch));
+                turns.next.fill(Some(turns.until + 1));
+                turns.is_alone = true;
+            }
+            turns.until += 1;
+        }
+    }
+
+    /// The shard with the oldest next block, if that is hashed, and the block.
+    fn next_shard(&self) -> Option<(usize, u64)> {
+        let next = self.turns.next.iter().enumerate();
+        let free = next.filter_map(|(shard, next)| Some(((*next)?, shard)));
+        let (block, shard) = free.min().filter(|(block, _)| *block < self.turns.until)?;
+        let stage = self.stages.get((block - self.first) as usize)?;
+        matches!(stage, BlockStage::Hashed(..)).then_some((shard, block))
+    }
+
+    /// Whether there is work for a shard.
+    pub(super) fn has_shard_task(&self) -> bool {
+        self.next_shard().is_some()
+    }
+
+    pub(super) fn shard_task(&mut self) -> Option<ShardTask> {
+        let (shard, block) = self.next_shard()?;
+        let Some(BlockStage::Hashed(batch, _)) = self.block(block) else { return None };
+        let group = mem::take(&mut batch.answers.groups[shard]);
+        let consumed = batch.block.consumed;
+        self.turns.next[shard] = None;
+        Some(ShardTask { shard, block, group, consumed })
+    }
+
+    /// Puts the group of a shard back into its block.
+    pub(super) fn record_shard(&mut self, ShardTask { shard, block, group, .. }: ShardTask) {
+        self.turns.next[shard] = Some(block + 1);
+        let Some(stage) = self.block(block) else {
+            self.unanswered.push(Unanswered { shard, group });
+            return;
+        };
+        if let BlockStage::Hashed(batch, left) = stage {
+            batch.answers.groups[shard] = group;
+            *left -= 1;
+            if *left == 0 {
+                *stage = BlockStage::Ready(mem::take(batch));
+            }
+        }
+    }
+
+    /// Drops all blocks, because a reading thread may wait for their memory.
+    pub(super) fn end(&mut self) {
+        for stage in mem::take(&mut self.stages) {
+            if let BlockStage::Hashed(batch, _) | BlockStage::Ready(batch) = stage {
+                let groups = batch.answers.groups.into_iter().enumerate();
+                let done = groups.filter(|(_, group)| !group.outcomes.is_empty());
+                self.unanswered.extend(done.map(|(shard, group)| Unanswered { shard, group }));
+            }
+        }
+    }
+
+    /// The block with this number, unless all have been dropped.
+    fn block(&mut self, number: u64) -> Option<&mut BlockStage> {
+        self.stages.get_mut(number.checked_sub(self.first)? as usize)
+    }
+}

@@ -1,0 +1,103 @@
+//! What the loop needs of its neighbors: a handler, which has the work of a command and a filter, and early work.
+
+use crate::input::BlockReader;
+use crate::key::{Answers, BlockKeys, Group, Hashing};
+use crate::output::Synced;
+use crate::record::Block;
+use crate::terminal::{CancelToken, Result};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// A block in the pipeline: its records, their keys, and the answers.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) block: Block,
+    pub(crate) keys: BlockKeys,
+    pub(crate) answers: Answers,
+}
+
+/// The first steps, and the maximum number of threads.
+pub(crate) struct Pipeline {
+    pub(crate) reader: BlockReader,
+    pub(crate) hashing: Hashing,
+    pub(crate) prefetch: Arc<dyn Prefetch>,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) stop: Arc<CancelToken>,
+}
+
+/// Whether more blocks are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Flow {
+    Continue,
+    Enough,
+}
+
+/// The work of a command on blocks.
+pub(crate) trait BlockHandler {
+    /// Sends the requests for the records of a block, if answers take time. Called for every block before `answer`,
+    /// which follows for each of them in the same order, whatever happens.
+    fn request(&mut self, batch: &Batch);
+
+    /// Bytes of blocks that may be requested and not answered; one block is always allowed.
+    fn max_pending_bytes(&self) -> usize;
+
+    /// Answers a block.
+    fn answer(&mut self, batch: &mut Batch) -> Result<Flow>;
+
+    /// Whether a checkpoint of all answers so far is due.
+    fn checkpoint_is_due(&mut self) -> bool;
+
+    /// Makes the answers so far durable; they are in the outputs, and synced there.
+    fn checkpoint(&mut self, synced: Synced) -> Result<()>;
+
+    /// Ends the work. `unanswered` holds the groups that shards processed before an early end.
+    fn end(&mut self, unanswered: Vec<Unanswered>);
+}
+
+/// A group of keys that a shard processed, without an answer for its block.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) shard: usize,
+    pub(crate) group: Group,
+}
+
+/// Work on a hashed block before its turn to be answered, by any thread.
+pub(crate) trait Prefetch: Send + Sync {
+    /// Looks up answers. Called for blocks in any order, several at a time.
+    fn lookup(&self, _keys: &BlockKeys, _answers: &mut Answers) {}
+
+    /// The number of shards of the filter that work independently.
+    fn shards(&self) -> usize {
+        0
+    }
+
+    /// Whether the shards may process the next block ahead. Otherwise the command processes it alone, after all blocks
+    /// before it, and the shards wait with the blocks after it.
+    fn accepts(&self, _keys: &BlockKeys) -> bool {
+        true
+    }
+
+    /// Lets a shard process its keys. Each shard sees the blocks in their order, whatever the others do. `consumed` raw
+    /// bytes were read up to the end of the block.
+    fn query_shard(&self, _shard: usize, _group: &mut Group, _consumed: u64) {}
+}
+
+/// Does nothing early.
+impl Prefetch for () {}
+
+/// Whether to wait for the next block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    ForIt,
+    Not,
+}
+
+/// The next block, or why there is none.
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are blocks")]
+pub(super) enum Coming {
+    Next(Batch),
+    /// It is not ready yet.
+    NotYet,
+    /// There are no more, or reading failed.
+    End(Result<()>),
+}
