@@ -55,15 +55,15 @@ impl ResumeJob<'_> {
         let is_resumable = self.obstacle.is_none() && self.check_room(&self.run)?;
         let mut started = Started::new(Outputs::open(self.output_spec)?);
         let has_outputs = self.run.outputs().next().is_some();
-        let mut resumes = self.checkpoints.mode == Mode::Resume;
+        let mut is_repeatable = self.checkpoints.mode == Mode::Resume;
         for run in forgotten.iter().filter_map(|number| runs.remove(*number)) {
-            resumes |= SavedState::of(&run).resumes;
+            is_repeatable |= SavedState::of(&run).is_repeatable;
         }
         started.must_commit = has_outputs && (is_resumable || !forgotten.is_empty());
         if is_resumable {
             let number = runs.add(self.run.clone());
             let mut recorder = Recorder::new(Some(number), &self.run.places, self);
-            recorder.resumes = resumes;
+            recorder.is_repeatable = is_repeatable;
             if has_outputs {
                 recorder.record(runs, started.outputs.sync()?, &started.counts);
             }
@@ -88,8 +88,8 @@ impl ResumeJob<'_> {
         runs.is_resumed = run.records > 0;
         let places: Vec<_> = run.outputs().cloned().collect();
         let outputs = Outputs::resume(&places, self.output_spec)?;
-        let SavedState { counts, resumes } = SavedState::of(&run);
-        let resumes = resumes || self.checkpoints.mode == Mode::Resume;
+        let SavedState { counts, is_repeatable } = SavedState::of(&run);
+        let is_repeatable = is_repeatable || self.checkpoints.mode == Mode::Resume;
         let files = run.places.clone();
         let mut has_changed = true;
         if let Some(known) = number.and_then(|number| runs.get_mut(number)) {
@@ -103,7 +103,7 @@ impl ResumeJob<'_> {
             runs.add(Run { has_ended: false, ..run })
         });
         let mut recorder = Recorder::new(Some(number), &files, self);
-        recorder.resumes = resumes;
+        recorder.is_repeatable = is_repeatable;
         let must_commit = !places.is_empty() && has_changed;
         Ok(Started { recorder: Some(recorder), outputs, counts, must_commit })
     }

@@ -20,7 +20,7 @@ pub(crate) enum RunEnd {
     Early,
 }
 
-/// The most ended runs that are remembered: so many with --resume, and so many others.
+/// The most ended runs that are remembered: 64 that count twice if they are repeated, and 64 others.
 const MOST_ENDED: usize = 64;
 
 /// The progress of a run with checkpoints, which is recorded in the filter's notes.
@@ -36,8 +36,8 @@ pub(crate) struct Recorder {
     /// The format of the inputs' records.
     format: RecordFormat,
     schedule: CheckpointTimer,
-    /// It is remembered after its end, even without outputs.
-    pub(super) resumes: bool,
+    /// See [`SavedState`].
+    pub(super) is_repeatable: bool,
     verbosity: Verbosity,
 }
 
@@ -86,7 +86,7 @@ impl Recorder {
             positions: Positions::at(files),
             format: job.output_spec.format.clone(),
             schedule: CheckpointTimer::new(job.checkpoints.every.unwrap_or(USUAL_TIME)),
-            resumes: false,
+            is_repeatable: false,
             verbosity: job.verbosity,
         }
     }
@@ -128,6 +128,7 @@ impl Recorder {
         synced: Synced,
         counts: &Counts,
     ) -> Result<()> {
+        self.is_repeatable |= self.positions.records() > 0;
         if let Some(runs) = filter.runs() {
             self.record(runs, synced, counts);
         }
@@ -164,7 +165,7 @@ impl Recorder {
         if run.records != records {
             (run.records, run.has_ended) = (records, !self.is_resumable);
         }
-        run.state = SavedState { counts: *counts, resumes: self.resumes }.value();
+        run.state = SavedState { counts: *counts, is_repeatable: self.is_repeatable }.value();
     }
 
     /// Records that the run has ended, and forgets the oldest if there are too many.
@@ -175,17 +176,18 @@ impl Recorder {
         let Some(run) = runs.get(number).filter(|run| !is_done(run)).cloned() else { return };
         runs.remove(number);
         let holds_records = run.outputs().any(|place| place.offset > 0);
-        let may_be_repeated = self.is_resumable && (self.resumes || run.outputs().next().is_some());
-        if !holds_records && !may_be_repeated {
+        let is_repeatable = self.is_repeatable || run.outputs().next().is_some();
+        if !holds_records && !(self.is_resumable && is_repeatable) {
             return;
         }
+        let counts_twice = run.job.counts();
         // Adds it as the newest.
         runs.add(Run { has_ended: true, ..run });
-        let is_alike = |run: &Run| run.has_ended && SavedState::of(run).resumes == self.resumes;
+        let is_alike = |run: &Run| run.has_ended && run.job.counts() == counts_twice;
         let ended = runs.iter().rev().filter(|(_, run)| is_alike(run)).skip(MOST_ENDED);
         let forgotten: Vec<u64> = ended.map(|(number, _)| number).collect();
         for run in forgotten.iter().filter_map(|number| runs.remove(*number)) {
-            if self.resumes && run.job.counts() {
+            if counts_twice {
                 self.verbosity.say(format_args!(
                     "{filter}: remembers only {MOST_ENDED} ended runs and forgot the oldest; do not repeat it, \
                      because its records would count twice: {}",

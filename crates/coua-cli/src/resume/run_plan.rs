@@ -60,8 +60,9 @@ impl Checkpoints {
 pub(super) struct SavedState {
     /// The counters of the command.
     pub(super) counts: Counts,
-    /// It had --resume: it is remembered after its end, so that the same command can be repeated.
-    pub(super) resumes: bool,
+    /// It had --resume, or made a checkpoint: it is remembered after its end, so that the same command with --resume
+    /// does nothing.
+    pub(super) is_repeatable: bool,
 }
 
 impl SavedState {
@@ -73,7 +74,7 @@ impl SavedState {
     /// Adds the state of another run of the same job.
     pub(super) fn add(&mut self, other: &Self) {
         self.counts.add(&other.counts);
-        self.resumes |= other.resumes;
+        self.is_repeatable |= other.is_repeatable;
     }
 
     pub(super) fn value(&self) -> Value {
