@@ -177,7 +177,7 @@ impl Recorder {
         runs.remove(number);
         let holds_records = run.outputs().any(|place| place.offset > 0);
         let is_repeatable = self.is_repeatable || run.outputs().next().is_some();
-        if !holds_records && !(self.is_resumable && is_repeatable) {
+        if !(holds_records || self.is_resumable && is_repeatable) {
             return;
         }
         let counts_twice = run.job.counts();
