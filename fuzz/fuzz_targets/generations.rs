@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
 use coua::window::{Generations, When};
-use coua::{CuckooFilter, KeyHash, KeyHasher, Load};
+use coua::{CuckooFilter, Filter, IfPresent, KeyHash, KeyHasher, Load};
 use filters::SHORTEST;
 use forge::{Forgery, write};
 use libfuzzer_sys::fuzz_target;
@@ -210,7 +210,7 @@ fn exercise(mut filter: Generations, times: &[u64]) {
     let mut outcomes = Vec::new();
     for &time in times.iter().take(8) {
         let each: Vec<u64> = (0..keys.len() as u64).map(|n| time.saturating_add(n * 7)).collect();
-        let _refused = filter.insert_unique_batch_at(&keys, When::Each(&each), &mut outcomes);
+        let _refused = filter.insert_each(&keys, When::Each(&each), IfPresent::Skip, &mut outcomes);
         filter.advance(time);
         let _refused = filter.insert_batch(&keys[..9]);
         filter.remove_batch(&keys);

@@ -9,7 +9,8 @@
 #[path = "../../crates/coua/tests/snapshot/forge.rs"]
 mod forge;
 
-use coua::{Conversion, CuckooFilter, KeyHash, Load};
+use coua::window::When;
+use coua::{Conversion, CuckooFilter, Filter, IfPresent, KeyHash, Load};
 use forge::{Forgery, SHORTEST};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
@@ -62,7 +63,7 @@ fn exercise(mut filter: CuckooFilter) {
     let _refused = filter.merge(&again);
     let _refused = filter.merge_unique(&again);
     let _refused = filter.insert_batch(&hashes);
-    let _refused = filter.insert_unique_batch_into(&hashes, &mut outcomes);
+    let _refused = filter.insert_each(&hashes, When::Now, IfPresent::Skip, &mut outcomes);
     filter.remove_batch(&hashes);
     let _refused = filter.reserve(500);
     filter.compact();

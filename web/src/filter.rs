@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use coua::inspect::{Contents, TableView};
 use coua::window::{Clock, Generations, When};
-use coua::{Full, Insertion, KeyHash, Load, LoadError};
+use coua::{Filter, Full, IfPresent, Insertion, KeyHash, Load, LoadError};
 
 use crate::options::Options;
 use crate::state::{Keys, number_of, with};
@@ -57,31 +57,24 @@ pub(crate) extern "C" fn filter_free(number: i32) {
 /// Adds a copy of the key in the input, of this time if it is a number.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_insert(number: i32, time: f64) -> i32 {
-    with(|state| {
-        let filter = state.filters.get(number);
-        let hash = hash(filter, &state.input);
-        let inserted = if time.is_nan() {
-            filter.insert(hash)
-        } else {
-            let times = [time as u64];
-            filter.insert_batch_at(&[hash], When::Each(&times)).map_err(|stopped| stopped.full)
-        };
-        state.settle(inserted.map(|()| 0))
-    })
+    insert(number, time, IfPresent::AddCopy)
 }
 
 /// Adds the key in the input, of this time if it is a number, if the key is absent; 1 if it was.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_insert_unique(number: i32, time: f64) -> i32 {
+    insert(number, time, IfPresent::Skip)
+}
+
+fn insert(number: i32, time: f64, if_present: IfPresent) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
-        let hash = hash(filter, &state.input);
-        let inserted = if time.is_nan() {
-            filter.insert_unique(hash)
-        } else {
-            filter.insert_unique_at(hash, time as u64)
-        };
-        state.settle(inserted.map(|done| i32::from(done == Insertion::Inserted)))
+        let (hash, times) = (hash(filter, &state.input), [time as u64]);
+        let when = if time.is_nan() { When::Now } else { When::Each(&times) };
+        let mut outcomes = Vec::new();
+        let done = filter.insert_each(&[hash], when, if_present, &mut outcomes);
+        let done = done.map_err(|stopped| stopped.full);
+        state.settle(done.map(|()| i32::from(outcomes[0].is_new())))
     })
 }
 

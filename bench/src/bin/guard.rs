@@ -22,7 +22,10 @@ use std::io;
 use std::process::{Command, ExitCode};
 use std::thread;
 
-use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, Key, KeyHash, WhenFull};
+use coua::window::When;
+use coua::{
+    BuildError, CuckooFilter, CuckooFilterBuilder, Filter, IfPresent, Key, KeyHash, WhenFull,
+};
 use coua_bench::keys::{ABSENT, keys, mix};
 use coua_bench::timing::BLOCK;
 
@@ -371,7 +374,7 @@ fn insert_unique(filter: &mut CuckooFilter) {
     let mut outcomes = Vec::new();
     counted(&mut || {
         for block in keys.chunks(BLOCK) {
-            black_box(filter.insert_unique_batch_into(block, &mut outcomes).is_ok());
+            black_box(filter.insert_each(block, When::Now, IfPresent::Skip, &mut outcomes).is_ok());
         }
     });
 }

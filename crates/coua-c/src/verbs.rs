@@ -3,47 +3,19 @@
 use std::io::Write;
 use std::mem::MaybeUninit;
 
-use coua::window::{Clock, Generations, When};
-use coua::{BatchFull, BatchRefused, Full, Insertion, KeyHash, SharedCuckooFilter};
+use coua::window::{Clock, Generations};
+use coua::{Filter, SharedCuckooFilter};
 
 use crate::failure::{Failure, Outcome};
 use crate::filter::coua_filter;
 use crate::state::{Asked, Changed, Union, no_file};
 
-/// One answer for each key of a batch, and why it stopped if it did.
-pub(crate) struct Answers<A> {
-    pub(crate) answers: Vec<A>,
-    pub(crate) stopped: Option<Full>,
-}
-
 impl Asked<'_> {
-    #[inline]
-    pub(crate) fn contains(&self, hash: KeyHash) -> bool {
+    /// The filter, for lookups.
+    pub(crate) fn verbs(&self) -> &dyn Filter {
         match self {
-            Self::Items(filter) => filter.contains(hash),
-            Self::Shared(filter) => filter.contains(hash),
-        }
-    }
-
-    pub(crate) fn contains_batch(&self, hashes: &[KeyHash]) -> Vec<bool> {
-        match self {
-            Self::Items(filter) => filter.contains_batch(hashes),
-            Self::Shared(filter) => filter.contains_batch(hashes),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn count(&self, hash: KeyHash) -> u64 {
-        match self {
-            Self::Items(filter) => filter.count(hash),
-            Self::Shared(filter) => filter.count(hash),
-        }
-    }
-
-    pub(crate) fn count_batch(&self, hashes: &[KeyHash]) -> Vec<u64> {
-        match self {
-            Self::Items(filter) => filter.count_batch(hashes),
-            Self::Shared(filter) => filter.count_batch(hashes),
+            Self::Items(filter) => *filter,
+            Self::Shared(filter) => filter,
         }
     }
 
@@ -143,83 +115,12 @@ impl Write for Filling<'_> {
 }
 
 impl Changed<'_> {
-    #[inline]
-    pub(crate) fn insert(self, hash: KeyHash) -> Outcome {
+    /// The filter, for changes of single items.
+    pub(crate) fn verbs(&mut self) -> &mut dyn Filter {
         match self {
-            Self::Memory(filter) => Ok(filter.insert(hash)?),
-            Self::Written(store) => Ok(store.insert(hash)?),
-            Self::Shared(filter) => Ok(filter.insert(hash)?),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn insert_unique(self, hash: KeyHash) -> Outcome<bool> {
-        let done = match self {
-            Self::Memory(filter) => filter.insert_unique(hash),
-            Self::Written(store) => store.insert_unique(hash),
-            Self::Shared(filter) => filter.insert_unique(hash),
-        };
-        Ok(done?.is_new())
-    }
-
-    #[inline]
-    pub(crate) fn remove(self, hash: KeyHash) -> bool {
-        match self {
-            Self::Memory(filter) => filter.remove(hash),
-            Self::Written(store) => store.remove(hash),
-            Self::Shared(filter) => filter.remove(hash),
-        }
-    }
-
-    pub(crate) fn insert_batch(self, hashes: &[KeyHash]) -> Answers<Insertion> {
-        let mut answers = vec![Insertion::Inserted; hashes.len()];
-        let mut of_prefix = |done: Result<(), BatchFull>| {
-            let BatchFull { done, full } = done.err()?;
-            answers[done..].fill(Insertion::Refused);
-            Some(full)
-        };
-        let stopped = match self {
-            Self::Memory(filter) => of_prefix(filter.insert_batch(hashes)),
-            Self::Written(store) => of_prefix(store.insert_batch(hashes)),
-            Self::Shared(filter) => filter.insert_batch(hashes).err().map(|refusal| {
-                let BatchRefused { refused, full } = refusal;
-                for place in refused {
-                    answers[place] = Insertion::Refused;
-                }
-                full
-            }),
-        };
-        Answers { answers, stopped }
-    }
-
-    pub(crate) fn insert_unique_batch(
-        self,
-        hashes: &[KeyHash],
-        when: When<'_>,
-    ) -> Answers<Insertion> {
-        let mut answers = Vec::new();
-        let stopped = match self {
-            Self::Memory(filter) => {
-                let done = filter.insert_unique_batch_at(hashes, when, &mut answers);
-                done.err().map(|stopped| stopped.full)
-            }
-            Self::Written(store) => {
-                let done = store.insert_unique_batch_at(hashes, when, &mut answers);
-                done.err().map(|stopped| stopped.full)
-            }
-            Self::Shared(filter) => {
-                let done = filter.insert_unique_batch_into(hashes, &mut answers);
-                done.err().map(|refused| refused.full)
-            }
-        };
-        Answers { answers, stopped }
-    }
-
-    pub(crate) fn remove_batch(self, hashes: &[KeyHash]) -> Vec<bool> {
-        match self {
-            Self::Memory(filter) => filter.remove_batch(hashes),
-            Self::Written(store) => store.remove_batch(hashes),
-            Self::Shared(filter) => filter.remove_batch(hashes),
+            Self::Memory(filter) => *filter,
+            Self::Written(store) => *store,
+            Self::Shared(filter) => filter,
         }
     }
 

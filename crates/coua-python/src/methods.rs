@@ -1,7 +1,7 @@
 //! The methods of `Filter`.
 
-use coua::Insertion;
 use coua::window::{Clock, Generations, When, Window};
+use coua::{IfPresent, Insertion};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -41,10 +41,9 @@ impl Filter {
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
         self.loss().note_add();
-        match self.shared().change(key.py(), |state| state.insert_unique(hash))? {
-            Ok(outcome) => Ok(outcome == Insertion::Inserted),
-            Err(full) => Err(error::refused_key(key.py(), full)),
-        }
+        let insert = |state: &mut State| state.verbs().insert_one(hash, IfPresent::Skip);
+        let done = self.shared().change(key.py(), insert)?;
+        done.map(Insertion::is_new).map_err(|full| error::refused_key(key.py(), full))
     }
 
     /// Adds a copy of the key, whether it is present or not. Each copy stays until it is discarded, even with a rate.
@@ -56,10 +55,9 @@ impl Filter {
     #[pyo3(signature = (key, /))]
     fn insert(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let hash = key::hash(key, self.hasher())?;
-        let insert = |state: &mut State| state.insert_batch(Keys::now(&[hash]));
-        self.shared()
-            .change(key.py(), insert)?
-            .map_err(|stopped| error::refused_key(key.py(), stopped.full))
+        let insert = |state: &mut State| state.verbs().insert_one(hash, IfPresent::AddCopy);
+        let done = self.shared().change(key.py(), insert)?;
+        done.map(drop).map_err(|full| error::refused_key(key.py(), full))
     }
 
     /// Removes a copy of the key. Returns whether there was one.
@@ -75,7 +73,7 @@ impl Filter {
     fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = key::hash(key, self.hasher())?;
         self.loss().warn(key.py())?;
-        self.shared().change(key.py(), |state| state.remove(hash))
+        self.shared().change(key.py(), |state| state.verbs().remove(hash))
     }
 
     /// The number of copies of the key.
@@ -109,7 +107,7 @@ impl Filter {
         self.loss().note_add();
         let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
             let mut outcomes = Vec::new();
-            let result = state.insert_unique_batch(all.part(chunk), &mut outcomes);
+            let result = state.insert_batch(all.part(chunk), IfPresent::Skip, &mut outcomes);
             answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
             result
         })?;
@@ -132,8 +130,9 @@ impl Filter {
         let batch = self.batch(keys, null)?;
         let times = self.times(&batch, times)?;
         let all = Keys { hashes: batch.hashes(), when: when(times.as_ref()) };
-        let insert =
-            |state: &mut State, chunk, _: &mut Vec<()>| state.insert_batch(all.part(chunk));
+        let insert = |state: &mut State, chunk, outcomes: &mut Vec<Insertion>| {
+            state.insert_batch(all.part(chunk), IfPresent::AddCopy, outcomes)
+        };
         let outcome = self.change_by(keys.py(), &batch, insert)?;
         outcome
             .stopped
@@ -201,7 +200,7 @@ impl Filter {
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let batch = self.batch(keys, null)?;
         let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
-            answers.append(&mut state.remove_batch(&batch.hashes()[chunk]));
+            answers.append(&mut state.verbs().remove_batch(&batch.hashes()[chunk]));
             Ok(())
         })?;
         batch.answered(keys.py(), outcome)

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use coua::window::{Generations, When, Window};
-use coua::{BatchFull, Full, Insertion, KeyHash};
+use coua::{BatchFull, Filter, IfPresent, Insertion, KeyHash};
 use coua_store::{Store, View};
 use pyo3::PyErr;
 
@@ -54,10 +54,6 @@ pub(crate) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    pub(crate) fn now(hashes: &'a [KeyHash]) -> Self {
-        Self { hashes, when: When::Now }
-    }
-
     pub(crate) fn part(self, keys: Range<usize>) -> Self {
         Self { hashes: &self.hashes[keys.clone()], when: self.when.part(keys) }
     }
@@ -118,47 +114,25 @@ impl State {
             .is_some_and(|window| generation(time, window) > generation(filter.clock(), window))
     }
 
+    /// The filter, for changes of single items.
     #[inline]
-    pub(crate) fn insert_unique(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
+    pub(crate) fn verbs(&mut self) -> &mut dyn Filter {
         match self {
-            Self::Written(store) => store.insert_unique(hash),
-            state => state.memory().insert_unique(hash),
+            Self::Written(store) => &mut **store,
+            state => state.memory(),
         }
     }
 
-    /// Answers for the keys up to the one that was refused.
-    pub(crate) fn insert_unique_batch(
+    /// Inserts keys; `outcomes` are those of the keys before the one that was refused.
+    pub(crate) fn insert_batch(
         &mut self,
         keys: Keys<'_>,
+        if_present: IfPresent,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        let result = match self {
-            Self::Written(store) => store.insert_unique_batch_at(keys.hashes, keys.when, outcomes),
-            state => state.memory().insert_unique_batch_at(keys.hashes, keys.when, outcomes),
-        };
+        let result = self.verbs().insert_each(keys.hashes, keys.when, if_present, outcomes);
         outcomes.truncate(result.map_or_else(|stopped| stopped.done, |()| keys.hashes.len()));
         result
-    }
-
-    pub(crate) fn insert_batch(&mut self, keys: Keys<'_>) -> Result<(), BatchFull> {
-        match self {
-            Self::Written(store) => store.insert_batch_at(keys.hashes, keys.when),
-            state => state.memory().insert_batch_at(keys.hashes, keys.when),
-        }
-    }
-
-    pub(crate) fn remove(&mut self, hash: KeyHash) -> bool {
-        match self {
-            Self::Written(store) => store.remove(hash),
-            state => state.memory().remove(hash),
-        }
-    }
-
-    pub(crate) fn remove_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
-        match self {
-            Self::Written(store) => store.remove_batch(hashes),
-            state => state.memory().remove_batch(hashes),
-        }
     }
 
     /// Lets go of the filter without doing anything about its file.

@@ -1,9 +1,10 @@
 //! Checks of values for fuzz targets and tests, without a server.
 
-use crate::cuckoo::{self, Copies, CuckooRequest, Defaults, NativeCuckoo};
+use crate::cuckoo::{self, CuckooRequest, Defaults, NativeCuckoo};
 use crate::redisbloom::Limits;
 use crate::server::ValueType as _;
 use crate::value::Value;
+use coua::IfPresent;
 
 /// How the bytes of a value arrive.
 #[derive(Clone, Copy)]
@@ -32,8 +33,8 @@ pub fn image_of(words: &[&[u8]]) -> Vec<u8> {
     let request = CuckooRequest::of_reserve(words).expect("sound words");
     let spec = request.complete_with([7; 16], Defaults::BuiltIn).expect("sound words");
     let mut native = NativeCuckoo::of(spec).expect("memory");
-    native.insert(&items(), Copies::Add, None);
-    native.insert(&[b"copy"; 20], Copies::Add, None);
+    native.insert(&items(), IfPresent::AddCopy, None);
+    native.insert(&[b"copy"; 20], IfPresent::AddCopy, None);
     written(&Value::Native(native))
 }
 
@@ -88,11 +89,11 @@ fn use_value(mut value: Value, limits: &Limits) {
     let items = items();
     let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();
     for item in &items {
-        let _answer = value.insert_one(item, Copies::Add, Some(limits.bytes), || *limits);
+        let _answer = value.insert_one(item, IfPresent::AddCopy, Some(limits.bytes), || *limits);
     }
     check_copies(&value, limits);
-    for copies in [Copies::Add, Copies::Keep] {
-        let _answer = value.insert(&items, copies, Some(limits.bytes), || *limits);
+    for if_present in [IfPresent::AddCopy, IfPresent::Skip] {
+        let _answer = value.insert(&items, if_present, Some(limits.bytes), || *limits);
     }
     check_copies(&value, limits);
     let _answer = (value.contains(b"copy"), value.contains_all(&items), value.count_all(&items));

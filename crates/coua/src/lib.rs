@@ -62,6 +62,7 @@ mod smoke;
 pub mod snapshot;
 mod summary;
 mod table;
+mod verbs;
 pub mod window;
 
 pub use builder::CuckooFilterBuilder;
@@ -69,8 +70,9 @@ pub use convert::Conversion;
 pub use error::{
     BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
 };
-pub use filter::{CuckooFilter, WhenFull};
+pub use filter::{CuckooFilter, IfPresent, WhenFull};
 pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher, KeyPart};
 pub use shared::{BatchRefused, SharedCuckooFilter};
 pub use snapshot::{Load, LoadError};
+pub use verbs::Filter;
 pub use window::{Generations, Window};

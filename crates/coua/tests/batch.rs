@@ -1,6 +1,7 @@
 //! One by one or in batches: the same answers and the same bytes, whatever the batch size.
 
-use coua::{CuckooFilter, CuckooFilterBuilder, Insertion, KeyHash, WhenFull};
+use coua::window::When;
+use coua::{CuckooFilter, CuckooFilterBuilder, Filter, IfPresent, Insertion, KeyHash, WhenFull};
 
 use coua_dev::cases::{few_usual_or_all, sample};
 use coua_dev::instruction_sets;
@@ -46,7 +47,8 @@ impl Pair {
         let (mut left, most) = (keys, self.refused + MOST_REFUSALS);
         let mut outcomes = Vec::new();
         while !left.is_empty() {
-            let full = self.batched.insert_unique_batch_into(left, &mut outcomes).err();
+            let full =
+                self.batched.insert_each(left, When::Now, IfPresent::Skip, &mut outcomes).err();
             let done = full.map_or(left.len(), |stopped| stopped.done);
             assert_eq!(outcomes.len(), left.len());
             assert!(outcomes[done..].iter().all(|outcome| *outcome == Insertion::Refused));
@@ -219,9 +221,9 @@ fn batches_of_keys_are_single_keys() {
 fn empty_batches_do_nothing() {
     let mut filter = CuckooFilter::new();
     let mut outcomes = vec![Insertion::Inserted];
-    let none: [&str; 0] = [];
+    let none: [KeyHash; 0] = [];
     filter.insert_batch(&none).unwrap();
-    filter.insert_unique_batch_into(&none, &mut outcomes).unwrap();
+    filter.insert_each(&none, When::Now, IfPresent::Skip, &mut outcomes).unwrap();
     assert!(filter.remove_batch(&none).is_empty() && filter.contains_batch(&none).is_empty());
     assert!(outcomes.is_empty() && filter.count_batch(&none).is_empty() && filter.is_empty());
 }

@@ -3,7 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-use coua::{Conversion, CuckooFilter, Insertion, KeyHash, WhenFull};
+use coua::window::When;
+use coua::{Conversion, CuckooFilter, Filter, IfPresent, Insertion, KeyHash, WhenFull};
 
 use coua_dev::cases::{few_usual_or_all, sample};
 use coua_dev::instruction_sets;
@@ -174,7 +175,12 @@ fn wrongly_dropped_items_are_as_many_as_expected() {
         let mut outcomes = Vec::new();
         for _ in 0..items / 1_000 {
             filter
-                .insert_unique_batch_into(&random.many(1_000, KeyHash::from_u64), &mut outcomes)
+                .insert_each(
+                    &random.many(1_000, KeyHash::from_u64),
+                    When::Now,
+                    IfPresent::Skip,
+                    &mut outcomes,
+                )
                 .unwrap();
             dropped += outcomes.iter().filter(|&&o| o == Insertion::AlreadyPresent).count();
         }

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use coua::shards::{DividedFilter, Division};
-use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, Load, SharedCuckooFilter, WhenFull};
+use coua::window::When;
+use coua::{
+    CuckooFilter, CuckooFilterBuilder, IfPresent, KeyHash, Load, SharedCuckooFilter, WhenFull,
+};
 
 use coua_dev::random::{Random, nth};
 
@@ -152,7 +155,11 @@ fn the_order_of_shards_does_not_change_the_bytes() {
         for part in [2, 0, 3, 1] {
             let own = later.iter().filter(|key| key.to_u64() >> 62 == part);
             let own: Vec<_> = own.map(|key| KeyHash::from_u64(key.to_u64() << 2)).collect();
-            divided.shards().shard(part as usize).insert_batch(&own).unwrap();
+            let mut shard = divided.shards().shard(part as usize);
+            shard
+                .verbs()
+                .insert_each(&own, When::Now, IfPresent::AddCopy, &mut Vec::new())
+                .unwrap();
         }
         let joined = divided.join();
         assert!(bytes_of(&joined) == bytes_of(&alone), "{alone:?}");

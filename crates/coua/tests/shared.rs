@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use coua::window::When;
 use coua::{
-    CuckooFilter, CuckooFilterBuilder, FullReason, Insertion, KeyHash, KeyHasher, Load,
-    SharedCuckooFilter, WhenFull,
+    CuckooFilter, CuckooFilterBuilder, Filter, FullReason, IfPresent, Insertion, KeyHash,
+    KeyHasher, Load, SharedCuckooFilter, WhenFull,
 };
 
 use coua_dev::random::{Random, nth};
@@ -69,7 +70,7 @@ fn threads_that_insert_the_same_keys_are_told_inserted_once_each() {
 }
 
 /// Half of the threads one by one, half in batches, each from another key on.
-fn insert_all(seen: &SharedCuckooFilter, thread: u64, firsts: &[AtomicU64]) {
+fn insert_all(mut seen: &SharedCuckooFilter, thread: u64, firsts: &[AtomicU64]) {
     let keys = firsts.len() as u64;
     let order = |n: u64| (n + thread * keys / THREADS) % keys;
     let mut outcomes = Vec::new();
@@ -79,7 +80,7 @@ fn insert_all(seen: &SharedCuckooFilter, thread: u64, firsts: &[AtomicU64]) {
         from += some.len() as u64;
         let hashes: Vec<_> = some.iter().map(|&key| hash(key)).collect();
         if thread.is_multiple_of(2) {
-            seen.insert_unique_batch_into(&hashes, &mut outcomes).unwrap();
+            seen.insert_each(&hashes, When::Now, IfPresent::Skip, &mut outcomes).unwrap();
         } else {
             outcomes.clear();
             outcomes.extend(hashes.iter().map(|&hash| seen.insert_unique(hash).unwrap()));
@@ -277,12 +278,13 @@ fn one_by_one_and_in_batches_give_the_same_bytes() {
     for size in [1, 7, 1000, 16_384, 16_385, 50_000] {
         let single = CuckooFilter::builder().hash_bits(40).build_shared().unwrap();
         let batch = CuckooFilter::builder().hash_bits(40).build_shared().unwrap();
+        let mut verbs = &batch;
         let keys: Vec<_> = (0..150_000).map(|n| hash(n * n % 90_001)).collect();
         let one_by_one: Vec<_> =
             keys.iter().map(|&key| single.insert_unique(key).unwrap()).collect();
         let (mut outcomes, mut all) = (Vec::new(), Vec::new());
         for part in keys.chunks(size) {
-            batch.insert_unique_batch_into(part, &mut outcomes).unwrap();
+            verbs.insert_each(part, When::Now, IfPresent::Skip, &mut outcomes).unwrap();
             all.append(&mut outcomes);
         }
         assert!(all == one_by_one, "batches of {size}");
@@ -308,10 +310,15 @@ fn batches_of_keys_are_single_keys() {
 #[test]
 fn a_full_filter_tells_which_keys_it_refused() {
     let seen = SharedCuckooFilter::with_capacity(1000, 1e-6).unwrap();
-    let mut outcomes = Vec::new();
     seen.insert_batch(&hashes(0..900)).unwrap();
-    let refused = seen.insert_unique_batch_into(&hashes(500..1500), &mut outcomes).unwrap_err();
+    let refused = seen.insert_unique_batch(&hashes(500..1500)).unwrap_err();
     assert_eq!(refused.refused, (500..1000).collect::<Vec<_>>());
+    seen.clear();
+    let (mut verbs, mut outcomes) = (&seen, Vec::new());
+    seen.insert_batch(&hashes(0..900)).unwrap();
+    let if_present = IfPresent::Skip;
+    let stopped = verbs.insert_each(&hashes(500..1500), When::Now, if_present, &mut outcomes);
+    assert_eq!(stopped.unwrap_err().done, 500);
     assert_eq!((refused.full.items, refused.full.reason), (1000, FullReason::MaxItems));
     let expected = [(Insertion::AlreadyPresent, 400), (Insertion::Inserted, 100)];
     let expected = expected.into_iter().chain([(Insertion::Refused, 500)]);
@@ -335,13 +342,13 @@ fn the_last_places_are_given_out_exactly() {
         let seen = builder.build_shared().unwrap();
         thread::scope(|scope| {
             for thread in 0..THREADS {
-                let seen = &seen;
+                let mut seen = &seen;
                 scope.spawn(move || {
                     let mut outcomes = Vec::new();
                     let mut order = hashes(0..keys);
                     order.rotate_left((thread * keys / THREADS) as usize);
                     for part in order.chunks(9000) {
-                        seen.insert_unique_batch_into(part, &mut outcomes).unwrap();
+                        seen.insert_each(part, When::Now, IfPresent::Skip, &mut outcomes).unwrap();
                     }
                 });
             }

@@ -4,14 +4,13 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use coua::window::When;
-use coua::{Insertion, KeyHash};
+use coua::{Full, IfPresent, Insertion, KeyHash};
 
 use crate::failure::{Outcome, out_of_memory};
 use crate::filter::{coua_filter, with};
 use crate::keys::{Keys, coua_keys};
 use crate::pointer::{self, Extent};
 use crate::status::coua_status;
-use crate::verbs::Answers;
 
 /// Keys between which other threads may use the filter.
 const CHUNK: usize = 1 << 16;
@@ -27,6 +26,12 @@ pub const COUA_REFUSED: u8 = 2;
 enum Need {
     Answers,
     Nothing,
+}
+
+/// One answer for each key of a batch, and why it stopped if it did.
+struct Answers<A> {
+    answers: Vec<A>,
+    stopped: Option<Full>,
 }
 
 /// The keys and answers of a batch.
@@ -118,13 +123,23 @@ fn bytes(answers: Vec<bool>) -> Vec<u8> {
     answers.into_iter().map(u8::from).collect()
 }
 
-fn numbers(done: Answers<Insertion>) -> Answers<u8> {
+fn insert_each(
+    filter: &coua_filter,
+    hashes: &[KeyHash],
+    when: When<'_>,
+    if_present: IfPresent,
+) -> Outcome<Answers<u8>> {
     let number = |insertion| match insertion {
         Insertion::AlreadyPresent => 0,
         Insertion::Inserted => 1,
         Insertion::Refused => COUA_REFUSED,
     };
-    Answers { answers: done.answers.into_iter().map(number).collect(), stopped: done.stopped }
+    filter.change(|mut changed| {
+        let mut outcomes = Vec::new();
+        let done = changed.verbs().insert_each(hashes, when, if_present, &mut outcomes);
+        let answers = outcomes.into_iter().map(number).collect();
+        Ok(Answers { answers, stopped: done.err().map(|stopped| stopped.full) })
+    })
 }
 
 /// coua_insert() for many keys. inserted receives 1 for each, or COUA_REFUSED; it may be NULL. COUA_FULL if any was
@@ -137,9 +152,7 @@ pub unsafe extern "C" fn coua_insert_batch(
 ) -> coua_status {
     let need = Need::Nothing;
     let batch = Batch { keys, answers: inserted, name: "inserted", need, refused: COUA_REFUSED };
-    batch.run(filter, |filter, hashes| {
-        filter.change(|changed| Ok(numbers(changed.insert_batch(hashes))))
-    })
+    batch.run(filter, |filter, hashes| insert_each(filter, hashes, When::Now, IfPresent::AddCopy))
 }
 
 /// coua_insert_unique() for many keys. is_new receives 1 for each that was absent, 0 for each that was present, or
@@ -152,9 +165,7 @@ pub unsafe extern "C" fn coua_insert_unique_batch(
 ) -> coua_status {
     let need = Need::Nothing;
     let batch = Batch { keys, answers: is_new, name: "is_new", need, refused: COUA_REFUSED };
-    batch.run(filter, |filter, hashes| {
-        filter.change(|changed| Ok(numbers(changed.insert_unique_batch(hashes, When::Now))))
-    })
+    batch.run(filter, |filter, hashes| insert_each(filter, hashes, When::Now, IfPresent::Skip))
 }
 
 /// coua_contains() for many keys. found receives 1 for each that is present, and 0 for the others.
@@ -166,7 +177,7 @@ pub unsafe extern "C" fn coua_contains_batch(
 ) -> coua_status {
     let batch = Batch { keys, answers: found, name: "found", need: Need::Answers, refused: 0 };
     batch.run(filter, |filter, hashes| {
-        filter.ask(|asked| Ok(whole(bytes(asked.contains_batch(hashes)))))
+        filter.ask(|asked| Ok(whole(bytes(asked.verbs().contains_batch(hashes)))))
     })
 }
 
@@ -180,7 +191,7 @@ pub unsafe extern "C" fn coua_remove_batch(
 ) -> coua_status {
     let batch = Batch { keys, answers: removed, name: "removed", need: Need::Nothing, refused: 0 };
     batch.run(filter, |filter, hashes| {
-        filter.change(|changed| Ok(whole(bytes(changed.remove_batch(hashes)))))
+        filter.change(|mut changed| Ok(whole(bytes(changed.verbs().remove_batch(hashes)))))
     })
 }
 
@@ -192,7 +203,9 @@ pub unsafe extern "C" fn coua_count_batch(
     copies: *mut u64,
 ) -> coua_status {
     let batch = Batch { keys, answers: copies, name: "copies", need: Need::Answers, refused: 0 };
-    batch.run(filter, |filter, hashes| filter.ask(|asked| Ok(whole(asked.count_batch(hashes)))))
+    batch.run(filter, |filter, hashes| {
+        filter.ask(|asked| Ok(whole(asked.verbs().count_batch(hashes))))
+    })
 }
 
 /// Sets the time of a filter with COUA_CLOCK_GIVEN, in milliseconds. Keys that leave its window are forgotten. A time
@@ -218,8 +231,7 @@ pub unsafe extern "C" fn coua_window_insert_unique_batch(
         times_of(times, is_new, keys)
     };
     batch.run_checked(filter, check, |filter, hashes, times: &[u64], places| {
-        let when = When::Each(&times[places]);
-        filter.change(|changed| Ok(numbers(changed.insert_unique_batch(hashes, when))))
+        insert_each(filter, hashes, When::Each(&times[places]), IfPresent::Skip)
     })
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use coua::KeyHash;
+use coua::{IfPresent, KeyHash};
 
 use crate::failure::Outcome;
 use crate::filter::{coua_filter, with};
@@ -73,7 +73,10 @@ unsafe fn answer_if_wanted<T>(
 unsafe fn insert(filter: *mut coua_filter, key: Given) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        filter.change(|changed| changed.insert(hash))
+        filter.change(|mut changed| {
+            changed.verbs().insert_one(hash, IfPresent::AddCopy)?;
+            Ok(())
+        })
     })
 }
 
@@ -84,7 +87,9 @@ unsafe fn insert(filter: *mut coua_filter, key: Given) -> coua_status {
 unsafe fn insert_unique(filter: *mut coua_filter, key: Given, is_new: *mut bool) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        answer_if_wanted(is_new, "is_new", || filter.change(|changed| changed.insert_unique(hash)))
+        answer_if_wanted(is_new, "is_new", || {
+            filter.change(|mut it| Ok(it.verbs().insert_one(hash, IfPresent::Skip)?.is_new()))
+        })
     })
 }
 
@@ -95,7 +100,7 @@ unsafe fn insert_unique(filter: *mut coua_filter, key: Given, is_new: *mut bool)
 unsafe fn contains(filter: *const coua_filter, key: Given, found: *mut bool) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        answer(found, "found", || filter.ask(|asked| Ok(asked.contains(hash))))
+        answer(found, "found", || filter.ask(|asked| Ok(asked.verbs().contains(hash))))
     })
 }
 
@@ -106,7 +111,8 @@ unsafe fn contains(filter: *const coua_filter, key: Given, found: *mut bool) -> 
 unsafe fn remove(filter: *mut coua_filter, key: Given, removed: *mut bool) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        answer_if_wanted(removed, "removed", || filter.change(|changed| Ok(changed.remove(hash))))
+        let remove = || filter.change(|mut changed| Ok(changed.verbs().remove(hash)));
+        answer_if_wanted(removed, "removed", remove)
     })
 }
 
@@ -117,7 +123,7 @@ unsafe fn remove(filter: *mut coua_filter, key: Given, removed: *mut bool) -> co
 unsafe fn count(filter: *const coua_filter, key: Given, copies: *mut u64) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        answer(copies, "copies", || filter.ask(|asked| Ok(asked.count(hash))))
+        answer(copies, "copies", || filter.ask(|asked| Ok(asked.verbs().count(hash))))
     })
 }
 

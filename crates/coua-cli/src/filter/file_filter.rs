@@ -14,7 +14,7 @@ use crate::runs::Runs;
 use crate::terminal::message::store_reason;
 use crate::terminal::{Exit, Failure, FilterFigures, Result, message};
 use coua::window::Generations;
-use coua::{BatchFull, Insertion};
+use coua::{BatchFull, Filter, Insertion};
 use coua_store::{Reason, Store, StoreError};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -134,15 +134,15 @@ impl FileFilter {
         let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
         let held = ever_held(self.content());
         let mut outcomes: Vec<Insertion> = Vec::new();
-        let mut result = match op {
-            Op::Add => self.store.insert_batch_at(hashes, when),
-            Op::Remove => {
-                let removed = self.store.remove_batch(hashes);
-                answers.found.extend(removed.into_iter().map(Seen::from));
-                return Ok(());
-            }
-            _ => self.store.insert_unique_batch_at(hashes, when, &mut outcomes),
-        };
+        if op == Op::Remove {
+            let removed = self.store.remove_batch(hashes);
+            answers.found.extend(removed.into_iter().map(Seen::from));
+            return Ok(());
+        }
+        let mut result = self.store.insert_each(hashes, when, op.if_present(), &mut outcomes);
+        if op == Op::Add {
+            outcomes.clear();
+        }
         if let Some(screened) = screened {
             result = screened.restore(&mut outcomes, result, op);
         }

@@ -12,7 +12,7 @@ use crate::input::Survey;
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Result};
 use coua::window::Generations;
-use coua::{CuckooFilter, Insertion};
+use coua::{CuckooFilter, Filter, IfPresent, Insertion};
 
 /// The filter, and the forecast of its number of items.
 #[derive(Debug)]
@@ -47,7 +47,8 @@ impl RunFilter for MemoryFilter {
         let Batch { block, keys, answers } = batch;
         let as_they_are = (keys.hashes.as_slice(), keys.when());
         let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);
-        let mut result = self.filter.insert_unique_batch_at(hashes, when, &mut self.outcomes);
+        let if_present = IfPresent::Skip;
+        let mut result = self.filter.insert_each(hashes, when, if_present, &mut self.outcomes);
         if let Some(screened) = screened {
             result = screened.restore(&mut self.outcomes, result, op);
         }

@@ -1,7 +1,7 @@
 //! Operations on keys, and why some keys were not done.
 
 use crate::terminal::{Failure, counted, grouped};
-use coua::{BatchFull, Full, FullReason};
+use coua::{BatchFull, Full, FullReason, IfPresent};
 
 /// An operation on keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,11 @@ impl Op {
     /// Whether keys are inserted; then a missing filter is created.
     pub(crate) fn inserts(self) -> bool {
         matches!(self, Self::Dedup | Self::Add | Self::AddNew)
+    }
+
+    /// What an insert does with a key that is present.
+    pub(super) fn if_present(self) -> IfPresent {
+        if self == Self::Add { IfPresent::AddCopy } else { IfPresent::Skip }
     }
 
     /// Whether the filter changes.

@@ -158,7 +158,7 @@ impl Prefetch for ShardedFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coua::{CuckooFilter, KeyHash, KeyHasher};
+    use coua::{CuckooFilter, IfPresent, KeyHash, KeyHasher};
     use std::collections::HashSet;
     use std::ops::Range;
 
@@ -196,7 +196,8 @@ mod tests {
             let mut fillers = 0;
             if let Some(divided) = &*store.divided().filter() {
                 let mut shard = divided.shards().shard(1);
-                while shard.insert(KeyHasher::xxh3(1).hash(fillers)).is_ok() {
+                let hash = |key: u64| KeyHasher::xxh3(1).hash(key);
+                while shard.verbs().insert_one(hash(fillers), IfPresent::AddCopy).is_ok() {
                     fillers += 1;
                 }
             }

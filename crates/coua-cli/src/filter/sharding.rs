@@ -6,6 +6,7 @@
 use crate::filter::op::{Op, Stop};
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use coua::shards::{Division, ShardGuard};
+use coua::window::When;
 use coua::{BatchFull, Insertion, KeyHash};
 use std::iter::zip;
 
@@ -78,18 +79,12 @@ pub(super) fn merge_totals(division: Division, keys: &BlockKeys, answers: &mut A
 pub(super) fn ask(shard: &mut ShardGuard<'_>, op: Op, group: &mut Group) {
     let Group { hashes, outcomes: answers, .. } = group;
     group.items_before = shard.len();
-    let result = match op {
-        Op::Remove => {
-            answers.clear();
-            answers.extend(outcomes(shard.remove_batch(hashes)));
-            Ok(())
-        }
-        Op::Add => {
-            let result = shard.insert_batch(hashes);
-            answers.resize(hashes.len(), Insertion::Inserted);
-            result
-        }
-        _ => shard.insert_unique_batch_into(hashes, answers),
+    let result = if op == Op::Remove {
+        answers.clear();
+        answers.extend(outcomes(shard.verbs().remove_batch(hashes)));
+        Ok(())
+    } else {
+        shard.verbs().insert_each(hashes, When::Now, op.if_present(), answers)
     };
     stop_at_refusal(group, result);
 }
@@ -114,5 +109,5 @@ pub(super) fn outcomes(
 pub(super) fn undo(shard: &mut ShardGuard<'_>, group: &Group) {
     let inserted =
         zip(&group.hashes, &group.outcomes).filter(|(_, it)| **it == Insertion::Inserted);
-    shard.remove_batch(&inserted.map(|(hash, _)| *hash).collect::<Vec<_>>());
+    shard.verbs().remove_batch(&inserted.map(|(hash, _)| *hash).collect::<Vec<_>>());
 }

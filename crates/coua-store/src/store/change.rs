@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use coua::window::{Change, ChangeLog, Generations, When};
-use coua::{BatchFull, Full, Insertion, Key, KeyHash};
+use coua::{BatchFull, Filter, Full, IfPresent, Insertion, Key, KeyHash, KeyHasher};
 
 use super::{Need, Store};
 use crate::growth::Growth;
@@ -39,25 +39,7 @@ impl Store {
     ///
     /// [`BatchFull`] at the first key without room, with the number of keys that were inserted.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
-        self.insert_batch_at(keys, When::Now)
-    }
-
-    /// [`insert_batch`](Self::insert_batch) for keys that may have their own times.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchFull`] at the first key without room.
-    ///
-    /// # Panics
-    ///
-    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
-    pub fn insert_batch_at<K: Key>(&mut self, keys: &[K], when: When<'_>) -> Result<(), BatchFull> {
-        let when = when.part(0..keys.len());
-        let mut space = Vec::new();
-        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
-        self.in_pieces(hashes, |filter, encoder, piece| {
-            filter.logged(encoder).insert_batch(&hashes[piece.clone()], when.part(piece))
-        })
+        self.insert_now(keys, IfPresent::AddCopy).map(drop)
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order.
@@ -66,68 +48,24 @@ impl Store {
     ///
     /// [`BatchFull`] at the first absent key without room.
     pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
-        let mut outcomes = Vec::new();
-        self.insert_unique_batch_at(keys, When::Now, &mut outcomes).map(|()| outcomes)
+        self.insert_now(keys, IfPresent::Skip)
     }
 
-    /// [`insert_unique_batch`](Self::insert_unique_batch) for keys that may have their own times;
-    /// `outcomes` is cleared and then holds one answer for each key, even if the batch is refused.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchFull`] at the first absent key without room: from there on all answers are
-    /// [`Insertion::Refused`].
-    ///
-    /// # Panics
-    ///
-    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use coua::Insertion;
-    /// use coua::window::{Generations, When, Window};
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let minute = Window::given(Duration::from_secs(60), 6)?;
-    /// let mut store = Store::create(&path, || Generations::new(minute))?;
-    /// let mut outcomes = Vec::new();
-    /// let when = When::Each(&[5_000, 30_000, 90_000]);
-    /// store.insert_unique_batch_at(&["a", "a", "a"], when, &mut outcomes)?;
-    /// assert_eq!(outcomes, [Insertion::Inserted, Insertion::AlreadyPresent, Insertion::Inserted]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn insert_unique_batch_at<K: Key>(
+    fn insert_now<K: Key>(
         &mut self,
         keys: &[K],
-        when: When<'_>,
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
-        let when = when.part(0..keys.len());
-        let (mut space, mut of_piece) = (Vec::new(), Vec::new());
+        if_present: IfPresent,
+    ) -> Result<Vec<Insertion>, BatchFull> {
+        let (mut space, mut outcomes) = (Vec::new(), Vec::new());
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
-        outcomes.clear();
-        let result = self.in_pieces(hashes, |filter, encoder, piece| {
-            let (hashes, when) = (&hashes[piece.clone()], when.part(piece));
-            let result =
-                filter.logged(encoder).insert_unique_batch_into(hashes, when, &mut of_piece);
-            outcomes.append(&mut of_piece);
-            result
-        });
-        outcomes.resize(keys.len(), Insertion::Refused);
-        result
+        self.insert_each(hashes, When::Now, if_present, &mut outcomes).map(|()| outcomes)
     }
 
     /// [`remove`](Self::remove) for many keys: one answer for each, in order.
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
-        let (mut space, mut removed) = (Vec::new(), Vec::new());
+        let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
-        let never_full = self.in_pieces(hashes, |filter, encoder, piece| {
-            removed.extend(filter.logged(encoder).remove_batch(&hashes[piece]));
-            Ok(())
-        });
-        debug_assert!(never_full.is_ok());
-        removed
+        Filter::remove_batch(self, hashes)
     }
 
     /// Advances the clock of a filter with a window, which forgets what is too old.
@@ -230,5 +168,50 @@ impl Store {
             let rolled_back = self.log.roll_back(self.options.target(&self.lock));
             self.need = if rolled_back.is_ok() { Need::Snapshot } else { Need::Poisoned };
         }
+    }
+}
+
+/// The verbs of the [filter](Store::filter); changes are logged.
+impl Filter for Store {
+    fn hasher(&self) -> KeyHasher {
+        self.filter.hasher()
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash]) -> Vec<bool> {
+        self.filter.contains_batch(hashes)
+    }
+
+    fn count_batch(&self, hashes: &[KeyHash]) -> Vec<u64> {
+        self.filter.count_batch(hashes)
+    }
+
+    fn insert_each(
+        &mut self,
+        hashes: &[KeyHash],
+        when: When<'_>,
+        if_present: IfPresent,
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        let (when, mut of_piece) = (when.part(0..hashes.len()), Vec::new());
+        outcomes.clear();
+        let result = self.in_pieces(hashes, |filter, encoder, piece| {
+            let (hashes, when) = (&hashes[piece.clone()], when.part(piece));
+            let mut logged = filter.logged(encoder);
+            let result = logged.insert_each(hashes, when, if_present, &mut of_piece);
+            outcomes.append(&mut of_piece);
+            result
+        });
+        outcomes.resize(hashes.len(), Insertion::Refused);
+        result
+    }
+
+    fn remove_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
+        let mut removed = Vec::new();
+        let never_full = self.in_pieces(hashes, |filter, encoder, piece| {
+            removed.extend(filter.logged(encoder).remove_batch(&hashes[piece]));
+            Ok(())
+        });
+        debug_assert!(never_full.is_ok());
+        removed
     }
 }

@@ -44,7 +44,7 @@ impl Store {
     /// ```
     /// use coua::shards::Division;
     /// use coua::window::Change;
-    /// use coua::{CuckooFilter, KeyHash};
+    /// use coua::{CuckooFilter, IfPresent, KeyHash};
     /// use coua_store::Store;
     /// let folder = tempfile::tempdir()?;
     /// let path = folder.path().join("seen.coua");
@@ -53,8 +53,8 @@ impl Store {
     /// let hashes = [1, 1 << 63].map(KeyHash::from_u64);
     /// if let Some(divided) = &*store.divided().filter() {
     ///     // Each thread takes the keys of a shard.
-    ///     divided.shards().shard(0).insert(KeyHash::from_u64(1 << 1))?;
-    ///     divided.shards().shard(1).insert(KeyHash::from_u64(0))?;
+    ///     divided.shards().shard(0).verbs().insert_one(KeyHash::from_u64(1 << 1), IfPresent::AddCopy)?;
+    ///     divided.shards().shard(1).verbs().insert_one(KeyHash::from_u64(0), IfPresent::AddCopy)?;
     /// }
     /// store.note_changes(Change::Insert, &hashes, |_| true);
     /// store.commit()?;

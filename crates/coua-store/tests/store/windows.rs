@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use coua::window::{AgeFrom, Clock, Generations, When, Window};
-use coua::{CuckooFilter, KeyHash};
+use coua::{CuckooFilter, Filter, IfPresent, KeyHash};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{
@@ -73,11 +73,15 @@ fn items_with_times_and_counted_items() {
             let times: Vec<u64> = (0..300).map(|n| round * 300 + n - n * 7 % 100).collect();
             let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
             let when = When::Each(&times);
-            store.insert_unique_batch_at(&hashes, when, &mut outcomes).unwrap();
-            plain.insert_unique_batch_at(&hashes, when, &mut expected).unwrap();
+            store.insert_each(&hashes, when, IfPresent::Skip, &mut outcomes).unwrap();
+            plain.insert_each(&hashes, when, IfPresent::Skip, &mut expected).unwrap();
             assert_eq!(outcomes, expected);
-            store.insert_batch_at(&hashes[..50], when.part(0..50)).unwrap();
-            plain.insert_batch_at(&hashes[..50], when.part(0..50)).unwrap();
+            store
+                .insert_each(&hashes[..50], when.part(0..50), IfPresent::AddCopy, &mut Vec::new())
+                .unwrap();
+            plain
+                .insert_each(&hashes[..50], when.part(0..50), IfPresent::AddCopy, &mut Vec::new())
+                .unwrap();
             commit(&mut store, round).unwrap();
             assert!(committed(&path) == (round, bytes_of(&plain)), "{clock:?}: round {round}");
         }
@@ -96,10 +100,11 @@ fn too_few_times_change_nothing() {
     let hashes = hashes(1, 300_000);
     let times = vec![7; hashes.len() - 1];
     let when = When::Each(&times);
-    let copies = AssertUnwindSafe(|| store.insert_batch_at(&hashes, when));
+    let copies =
+        AssertUnwindSafe(|| store.insert_each(&hashes, when, IfPresent::AddCopy, &mut Vec::new()));
     assert!(catch_unwind(copies).is_err());
     let mut outcomes = Vec::new();
-    let unique = || store.insert_unique_batch_at(&hashes, when, &mut outcomes);
+    let unique = || store.insert_each(&hashes, when, IfPresent::Skip, &mut outcomes);
     assert!(catch_unwind(AssertUnwindSafe(unique)).is_err());
     assert_eq!(store.filter().len(), 0);
 }
@@ -159,12 +164,12 @@ fn a_move_is_logged_in_both_generations() {
     let hashes = [1 << 63, 7 << 50, u64::MAX].map(KeyHash::from_u64);
     let [a, _, c] = hashes.map(KeyHash::to_u64);
     let mut outcomes = Vec::new();
-    store.insert_unique_batch_at(&hashes[..2], When::Each(&[20, 26]), &mut outcomes).unwrap();
+    store.insert_each(&hashes[..2], When::Each(&[20, 26]), IfPresent::Skip, &mut outcomes).unwrap();
     store.commit().unwrap();
     let snapshot = fs::read(&path).unwrap();
     // The first moves to a later time, the second not to an earlier one, the third is new, and moves then.
     for times in [[27, 21, 22], [20, 29, 25]] {
-        store.insert_unique_batch_at(&hashes, When::Each(&times), &mut outcomes).unwrap();
+        store.insert_each(&hashes, When::Each(&times), IfPresent::Skip, &mut outcomes).unwrap();
     }
     store.commit().unwrap();
     drop(store);

@@ -3,12 +3,13 @@
 
 use super::clock::advance_clock;
 use super::creation::{CREATED, create};
-use crate::cuckoo::{Copies, CuckooRequest, Outcome, Outcomes};
+use crate::cuckoo::{CuckooRequest, Outcome, Outcomes};
 use crate::error::CommandError;
 use crate::parse::{Options, once};
 use crate::server::{Call, Key, Reply, ValueType as _, Word};
 use crate::settings::{GROWTHS, HIGHEST_RATE, INSERTED, REFUSED, key_memory_limit_of, limits_of};
 use crate::value::Value;
+use coua::IfPresent;
 
 /// The words of a command that stand before its items or options.
 const KNOWN: [&str; 6] = ["ITEMS", "NOCREATE", "CAPACITY", "ERROR", "HASHBITS", "SEED"];
@@ -58,10 +59,14 @@ impl Insertion {
     }
 
     /// Adds the items, and returns an outcome for each.
-    pub(super) fn add_all(self, call: &Call<'_>, copies: Copies) -> Result<Outcomes, CommandError> {
+    pub(super) fn add_all(
+        self,
+        call: &Call<'_>,
+        if_present: IfPresent,
+    ) -> Result<Outcomes, CommandError> {
         let items = &call.argv()[self.first..];
-        self.run(call, copies, |value, limit| {
-            value.insert(items, copies, limit, || limits_of(call, limit))
+        self.run(call, if_present, |value, limit| {
+            value.insert(items, if_present, limit, || limits_of(call, limit))
         })
     }
 
@@ -69,7 +74,7 @@ impl Insertion {
     fn run<T: AsRef<[Outcome]> + AsMut<[Outcome]>>(
         self,
         call: &Call<'_>,
-        copies: Copies,
+        if_present: IfPresent,
         insert: impl FnOnce(&mut Value, Option<u64>) -> Result<T, CommandError>,
     ) -> Result<T, CommandError> {
         let mut key = call.key_to_change::<Value>(1)?;
@@ -96,7 +101,7 @@ impl Insertion {
                 value.rate()
             ));
         }
-        let inserted = self.replicate(call, outcomes.as_ref(), copies);
+        let inserted = self.replicate(call, outcomes.as_ref(), if_present);
         INSERTED.add(inserted as u64);
         let refused = outcomes.as_ref().iter().filter(|it| it.is_refused()).count();
         REFUSED.add(refused as u64);
@@ -110,12 +115,13 @@ impl Insertion {
 
     /// Replicates only the items that were inserted: with more memory, a replica might accept others.
     /// Returns their number.
-    fn replicate(&self, call: &Call<'_>, outcomes: &[Outcome], copies: Copies) -> usize {
+    fn replicate(&self, call: &Call<'_>, outcomes: &[Outcome], if_present: IfPresent) -> usize {
         let inserted = outcomes.iter().filter(|it| it.is_in()).count();
         if inserted == outcomes.len() {
             call.replicate_as_called();
         } else if inserted > 0 {
-            let command = if copies == Copies::Add { c"cf.insert" } else { c"cf.insertnx" };
+            let command =
+                if if_present == IfPresent::AddCopy { c"cf.insert" } else { c"cf.insertnx" };
             let begin = [Word::Same(1), Word::Text(b"NOCREATE"), Word::Text(b"ITEMS")];
             let new = (self.first..).zip(outcomes).filter(|(_, it)| it.is_in());
             let new = new.map(|(number, _)| Word::Same(number));
@@ -155,12 +161,12 @@ impl MemoryRoom {
 }
 
 /// Runs a command that adds one item. The reply is whether it was absent.
-pub(super) fn add_item(call: &Call<'_>, copies: Copies) -> Result<Reply, CommandError> {
+pub(super) fn add_item(call: &Call<'_>, if_present: IfPresent) -> Result<Reply, CommandError> {
     let item = call.item()?;
     let insert = |value: &mut Value, limit| {
-        Ok([value.insert_one(item, copies, limit, || limits_of(call, limit))?])
+        Ok([value.insert_one(item, if_present, limit, || limits_of(call, limit))?])
     };
-    let [outcome] = Insertion::of_items().run(call, copies, insert)?;
+    let [outcome] = Insertion::of_items().run(call, if_present, insert)?;
     match outcome {
         Outcome::Inserted => Ok(Reply::Truth(true)),
         Outcome::Present => Ok(Reply::Truth(false)),

@@ -8,13 +8,14 @@ mod insertion;
 use std::ffi::CStr;
 use std::iter;
 
-use crate::cuckoo::{Compaction, CompactionPosition, Copies, NativeCuckoo, Outcome};
+use crate::cuckoo::{Compaction, CompactionPosition, NativeCuckoo, Outcome};
 use crate::error::CommandError;
 use crate::parse::integer;
 use crate::server::{Call, Command, Reply, Word, commands};
 use crate::settings::{REMOVED, key_memory_limit_of};
 use crate::value::Value;
 use clock::{advance, advance_clock};
+use coua::IfPresent;
 use creation::reserve;
 use info::{debug, info};
 use insertion::{Insertion, add_item, reply_each};
@@ -66,24 +67,24 @@ const INSERT_WORDS: &CStr =
     [SEED seed] [NOCREATE] ITEMS item...";
 
 fn add(call: &Call<'_>) -> Result<Reply, CommandError> {
-    add_item(call, Copies::Add)
+    add_item(call, IfPresent::AddCopy)
 }
 
 fn add_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
-    add_item(call, Copies::Keep)
+    add_item(call, IfPresent::Skip)
 }
 
 fn add_all(call: &Call<'_>) -> Result<Reply, CommandError> {
-    let outcomes = Insertion::of_items().add_all(call, Copies::Add)?;
+    let outcomes = Insertion::of_items().add_all(call, IfPresent::AddCopy)?;
     Ok(reply_each(outcomes, accepted))
 }
 
 fn insert(call: &Call<'_>) -> Result<Reply, CommandError> {
-    Ok(reply_each(Insertion::of_options(call)?.add_all(call, Copies::Add)?, accepted))
+    Ok(reply_each(Insertion::of_options(call)?.add_all(call, IfPresent::AddCopy)?, accepted))
 }
 
 fn insert_absent(call: &Call<'_>) -> Result<Reply, CommandError> {
-    Ok(reply_each(Insertion::of_options(call)?.add_all(call, Copies::Keep)?, number))
+    Ok(reply_each(Insertion::of_options(call)?.add_all(call, IfPresent::Skip)?, number))
 }
 
 fn accepted(outcome: Outcome) -> Reply {

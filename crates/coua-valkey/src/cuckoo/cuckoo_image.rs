@@ -140,7 +140,7 @@ mod tests {
     }
 
     use crate::cuckoo::cuckoo_request::CuckooRequest;
-    use crate::cuckoo::table::Copies;
+    use coua::IfPresent;
 
     /// Images of all kinds, with the same items, without notes and with some.
     fn images() -> Vec<Vec<u8>> {
@@ -165,7 +165,7 @@ mod tests {
     fn image_of_words(words: &[&[u8]]) -> Vec<u8> {
         let spec = CuckooRequest::of_reserve(words).unwrap().complete([5; 16]).unwrap();
         let mut native = NativeCuckoo::of(spec).unwrap();
-        native.insert(&[b"a", b"b", b"b", b"b", b"b", b"b", b"b"], Copies::Add, None);
+        native.insert(&[b"a", b"b", b"b", b"b", b"b", b"b", b"b"], IfPresent::AddCopy, None);
         native.remove(&[b"a"]);
         written(&native)
     }

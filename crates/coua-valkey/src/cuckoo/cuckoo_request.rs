@@ -348,7 +348,7 @@ mod tests {
     use super::*;
     use crate::cuckoo::Outcome;
     use crate::cuckoo::native_cuckoo::NativeCuckoo;
-    use crate::cuckoo::table::Copies;
+    use coua::IfPresent;
 
     const SEED: [u8; 16] = *b"sixteen letters!";
 
@@ -466,7 +466,7 @@ mod tests {
         let before = native.memory_bytes();
         let keys: Vec<[u8; 4]> = (0..5_000u32).map(u32::to_le_bytes).collect();
         let items: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
-        let outcomes = native.insert(&items, Copies::Add, None);
+        let outcomes = native.insert(&items, IfPresent::AddCopy, None);
         let accepted = outcomes.iter().filter(|&outcome| *outcome == Outcome::Inserted).count();
         assert!((1_000..1_100).contains(&accepted), "{accepted}");
         assert!(native.memory_bytes() < before + 4_096);

@@ -5,12 +5,12 @@
 //! to the same bytes on every server.
 
 use coua::image::{Hints, MOST_LISTED};
-use coua::{CuckooFilter, KeyHash, KeyHasher};
+use coua::{CuckooFilter, IfPresent, KeyHash, KeyHasher};
 
 use super::changes::first_change;
 use super::cuckoo_request::{CuckooSpec, Precision, SMALL};
 use super::sorted_hashes::SortedHashes;
-use super::table::{Copies, Figures};
+use super::table::Figures;
 use crate::error::CommandError;
 
 /// With this many hash bits or more, a table can hold [`MOST_LISTED`] items.
@@ -144,7 +144,7 @@ impl HashList {
     pub(super) fn push_all(
         &mut self,
         hashes: &[KeyHash],
-        copies: Copies,
+        if_present: IfPresent,
         most_bytes: u64,
     ) -> Option<Vec<bool>> {
         /// With this many, rewriting the whole list pays off.
@@ -155,7 +155,7 @@ impl HashList {
         if !fits || hashes.len() * MANY < self.len() {
             return None;
         }
-        let wants = |is_there: bool| copies == Copies::Add || !is_there;
+        let wants = |is_there: bool| if_present == IfPresent::AddCopy || !is_there;
         let pushed = self.hashes.insert_all(hashes, wants).ok()?;
         self.count_distinct();
         Some(pushed)

@@ -23,5 +23,5 @@ pub(crate) use cuckoo_request::{CuckooRequest, Defaults};
 pub(crate) use memory::{MemoryCharge, release};
 pub(crate) use native_cuckoo::NativeCuckoo;
 pub(crate) use outcome::{Outcome, Outcomes};
-pub(crate) use table::{Copies, Figures};
+pub(crate) use table::Figures;
 pub(crate) use windowed::milliseconds;

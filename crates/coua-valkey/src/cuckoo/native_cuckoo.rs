@@ -5,14 +5,14 @@ use std::mem::size_of;
 
 use coua::image::Hints;
 use coua::window::{Generations, Window};
-use coua::{CuckooFilter, KeyHash, KeyHasher};
+use coua::{CuckooFilter, IfPresent, KeyHash, KeyHasher};
 
 use super::compaction::{Compaction, CompactionPosition};
 use super::cuckoo_request::CuckooSpec;
 use super::hash_list::{HashList, ListFull};
 use super::notes::Notes;
 use super::outcome::{Outcome, Outcomes};
-use super::table::{Copies, Figures, Table, VALUE_BYTES};
+use super::table::{Figures, Table, VALUE_BYTES};
 use super::windowed::{WindowedFilter, milliseconds};
 use crate::error::CommandError;
 use crate::server::block_bytes;
@@ -139,7 +139,7 @@ impl NativeCuckoo {
     pub(crate) fn insert(
         &mut self,
         items: &[impl AsRef<[u8]>],
-        copies: Copies,
+        if_present: IfPresent,
         limit: Option<u64>,
     ) -> Outcomes {
         let hasher = self.hasher();
@@ -147,7 +147,7 @@ impl NativeCuckoo {
         let mut outcomes = Outcomes::with_capacity(items.len());
         if let Form::List(list) = &mut self.form {
             let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
-            let pushed = list.push_all(&all, copies, most).unwrap_or_default();
+            let pushed = list.push_all(&all, if_present, most).unwrap_or_default();
             let outcome = |is_in| if is_in { Outcome::Inserted } else { Outcome::Present };
             outcomes.extend(pushed.into_iter().map(outcome));
         }
@@ -155,14 +155,14 @@ impl NativeCuckoo {
         while matches!(self.form, Form::List(_))
             && let Some(&hash) = rest.next()
         {
-            outcomes.push(self.insert_hash(hash, copies, limit));
+            outcomes.push(self.insert_hash(hash, if_present, limit));
         }
         let rest = rest.as_slice();
         match &mut self.form {
             Form::List(_) => {}
-            Form::Table(table) => table.limited(limit).insert_all(rest, copies, &mut outcomes),
+            Form::Table(table) => table.limited(limit).insert_all(rest, if_present, &mut outcomes),
             Form::Windowed(windowed) => {
-                windowed.limited(limit).insert_all(rest, copies, &mut outcomes);
+                windowed.limited(limit).insert_all(rest, if_present, &mut outcomes);
             }
         }
         if outcomes.iter().any(Outcome::is_in) {
@@ -173,10 +173,10 @@ impl NativeCuckoo {
 
     /// Inserts into the list while it has room, then converts it to a table. If that fails, absent items are
     /// refused.
-    fn insert_hash(&mut self, hash: KeyHash, copies: Copies, limit: Option<u64>) -> Outcome {
+    fn insert_hash(&mut self, hash: KeyHash, if_present: IfPresent, limit: Option<u64>) -> Outcome {
         if let Form::List(list) = &mut self.form {
             let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
-            if copies == Copies::Keep && list.count_hash(hash) > 0 {
+            if if_present == IfPresent::Skip && list.count_hash(hash) > 0 {
                 return Outcome::Present;
             }
             let grown = match (list.push(hash, most), limit) {
@@ -193,8 +193,8 @@ impl NativeCuckoo {
         }
         match &mut self.form {
             Form::List(_) => Outcome::Refused(CommandError::Defect),
-            Form::Table(table) => table.limited(limit).insert_one(hash, copies),
-            Form::Windowed(windowed) => windowed.limited(limit).insert_one(hash, copies),
+            Form::Table(table) => table.limited(limit).insert_one(hash, if_present),
+            Form::Windowed(windowed) => windowed.limited(limit).insert_one(hash, if_present),
         }
     }
 
@@ -334,11 +334,11 @@ impl NativeCuckoo {
     pub(crate) fn insert_item(
         &mut self,
         item: &[u8],
-        copies: Copies,
+        if_present: IfPresent,
         limit: Option<u64>,
     ) -> Outcome {
         let hash = self.hasher().hash(item);
-        let outcome = self.insert_hash(hash, copies, limit);
+        let outcome = self.insert_hash(hash, if_present, limit);
         if outcome.is_in() {
             self.after_change();
         }

@@ -1,11 +1,10 @@
 //! A cuckoo filter without a window, as a table; and inserts into filters of the library.
 
-use std::iter;
 use std::mem::{self, size_of};
 
 use coua::image::Hints;
-use coua::window::{Generations, Window};
-use coua::{CuckooFilter, Full, Insertion, KeyHash, MergeError};
+use coua::window::{Generations, When, Window};
+use coua::{CuckooFilter, Filter, Full, IfPresent, Insertion, KeyHash, MergeError};
 
 use super::changes::first_change;
 use super::compaction::{
@@ -16,15 +15,6 @@ use super::outcome::{Outcome, Outcomes};
 use crate::error::CommandError;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::settings::REBUILDS;
-
-/// Which items an insert adds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Copies {
-    /// All items; a present one gets another copy.
-    Add,
-    /// Only absent items.
-    Keep,
-}
 
 /// A filter of the library.
 pub(super) trait Inserts {
@@ -43,14 +33,8 @@ pub(super) trait Inserts {
     /// Whether an item is present.
     fn has(&self, hash: KeyHash) -> bool;
 
-    /// Inserts one item.
-    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full>;
-
-    /// Adds copies up to the first refused item, and returns their number.
-    fn add_batch(&mut self, hashes: &[KeyHash]) -> usize;
-
-    /// Adds absent items, with one answer for each. It may stop early: inserting the next item gives the reason.
-    fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion>;
+    /// Calls `work` with the filter, to insert items.
+    fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R;
 }
 
 impl Inserts for CuckooFilter {
@@ -86,21 +70,8 @@ impl Inserts for CuckooFilter {
         self.contains(hash)
     }
 
-    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
-        match copies {
-            Copies::Add => self.insert(hash).map(|()| Insertion::Inserted),
-            Copies::Keep => self.insert_unique(hash),
-        }
-    }
-
-    fn add_batch(&mut self, hashes: &[KeyHash]) -> usize {
-        self.insert_batch(hashes).map_or_else(|stopped| stopped.done, |()| hashes.len())
-    }
-
-    fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion> {
-        let mut insertions = Vec::new();
-        self.insert_unique_batch_into(hashes, &mut insertions).ok();
-        insertions
+    fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R {
+        work(self)
     }
 }
 
@@ -128,25 +99,26 @@ pub(super) struct LimitedFilter<'a, F> {
 
 impl<F: Inserts> LimitedFilter<'_, F> {
     /// Inserts an item, and returns the outcome.
-    pub(super) fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Outcome {
-        if let Some(refusal) = self.refusal(hash, copies) {
+    pub(super) fn insert_one(&mut self, hash: KeyHash, if_present: IfPresent) -> Outcome {
+        if let Some(refusal) = self.refusal(hash, if_present) {
             return Outcome::Refused(refusal);
         }
-        let inserted = self.filter.insert_one(hash, copies);
+        let inserted = self.filter.change(|filter| filter.insert_one(hash, if_present));
         inserted.map_or_else(|full| Outcome::Refused(self.refusal_of(full)), outcome_of)
     }
 
     /// Why an item is refused before it is inserted.
-    fn refusal(&self, hash: KeyHash, copies: Copies) -> Option<CommandError> {
+    fn refusal(&self, hash: KeyHash, if_present: IfPresent) -> Option<CommandError> {
         if self.filter.room() == 0 {
-            let is_present = copies == Copies::Keep && self.filter.has(hash);
+            let is_present = if_present == IfPresent::Skip && self.filter.has(hash);
             return (!is_present).then_some(CommandError::HashBits);
         }
         let most = self.filter.bytes_after_growth();
         let limit = self.limit.filter(|limit| most > limit.filter)?;
         let more = self.filter.bytes_to_insert(hash);
         let bytes = more.map_or(most, |more| if more > 0 { self.filter.bytes() + more } else { 0 });
-        let is_refused = bytes > limit.filter && !(copies == Copies::Keep && self.filter.has(hash));
+        let is_refused =
+            bytes > limit.filter && !(if_present == IfPresent::Skip && self.filter.has(hash));
         is_refused.then_some(CommandError::KeyMemory { limit: limit.key })
     }
 
@@ -171,28 +143,24 @@ impl<F: Inserts> LimitedFilter<'_, F> {
     pub(super) fn insert_all(
         &mut self,
         hashes: &[KeyHash],
-        copies: Copies,
+        if_present: IfPresent,
         outcomes: &mut Outcomes,
     ) {
         let before = outcomes.len();
         // A batch has a setup cost.
         let has_room = hashes.len() as u64 <= self.filter.room();
         if hashes.len() > 1 && has_room && self.is_far_from_limit(hashes.len()) {
-            match copies {
-                Copies::Add => {
-                    let done = self.filter.add_batch(hashes);
-                    outcomes.extend(iter::repeat_n(Outcome::Inserted, done));
-                }
-                Copies::Keep => {
-                    let is_done = |insertion: &Insertion| *insertion != Insertion::Refused;
-                    let insertions = self.filter.add_absent_batch(hashes);
-                    outcomes.extend(insertions.into_iter().take_while(is_done).map(outcome_of));
-                }
-            }
+            let (mut done, when) = (Vec::new(), When::Now);
+            // Inserting the next item gives the reason of a refusal.
+            self.filter
+                .change(|filter| filter.insert_each(hashes, when, if_present, &mut done))
+                .ok();
+            let is_done = |insertion: &Insertion| *insertion != Insertion::Refused;
+            outcomes.extend(done.into_iter().take_while(is_done).map(outcome_of));
         }
         // After a refusal, most others will be refused too.
         let rest = &hashes[outcomes.len() - before..];
-        outcomes.extend(rest.iter().map(|&hash| self.insert_one(hash, copies)));
+        outcomes.extend(rest.iter().map(|&hash| self.insert_one(hash, if_present)));
     }
 }
 

@@ -9,15 +9,13 @@ use std::mem::size_of;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use coua::image::Hints;
-use coua::window::{Change, ChangeLog, Clock, Generation, Generations, When, Window};
-use coua::{CuckooFilter, Full, Insertion, KeyHash, KeyHasher, MergeError};
+use coua::window::{Change, ChangeLog, Clock, Generation, Generations, Window};
+use coua::{CuckooFilter, Filter, KeyHash, KeyHasher, MergeError};
 
 use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact};
 use super::memory::{MemoryCharge, release};
-use super::table::{
-    Copies, Figures, Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for,
-};
+use super::table::{Figures, Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for};
 use crate::error::CommandError;
 use crate::server::block_bytes;
 
@@ -226,29 +224,7 @@ impl Inserts for Generations {
         self.contains(hash)
     }
 
-    fn insert_one(&mut self, hash: KeyHash, copies: Copies) -> Result<Insertion, Full> {
-        let (log, hash) = (&mut Background, [hash]);
-        let mut insertions = Vec::new();
-        let inserted = match copies {
-            Copies::Add => self.logged(log).insert_batch(&hash, When::Now),
-            Copies::Keep => {
-                self.logged(log).insert_unique_batch_into(&hash, When::Now, &mut insertions)
-            }
-        };
-        let inserted = inserted.map(|()| insertions.pop().unwrap_or(Insertion::Inserted));
-        inserted.map_err(|stopped| stopped.full)
-    }
-
-    fn add_batch(&mut self, hashes: &[KeyHash]) -> usize {
-        let added = self.logged(&mut Background).insert_batch(hashes, When::Now);
-        added.map_or_else(|stopped| stopped.done, |()| hashes.len())
-    }
-
-    fn add_absent_batch(&mut self, hashes: &[KeyHash]) -> Vec<Insertion> {
-        let mut insertions = Vec::new();
-        let mut log = Background;
-        let mut logged = self.logged(&mut log);
-        logged.insert_unique_batch_into(hashes, When::Now, &mut insertions).ok();
-        insertions
+    fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R {
+        work(&mut self.logged(&mut Background))
     }
 }

@@ -273,7 +273,8 @@ pub(super) fn piece_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuckoo::{Copies, CuckooRequest};
+    use crate::cuckoo::CuckooRequest;
+    use coua::IfPresent;
 
     fn filter(items: u32) -> NativeCuckoo {
         let words: [&[u8]; 5] = [b"1024", b"EXPANSION", b"2", b"HASHBITS", b"60"];
@@ -281,7 +282,7 @@ mod tests {
         let mut native = NativeCuckoo::of(spec).unwrap();
         let keys: Vec<[u8; 4]> = (0..items).map(u32::to_le_bytes).collect();
         let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
-        native.insert(&keys, Copies::Add, None);
+        native.insert(&keys, IfPresent::AddCopy, None);
         native
     }
 
@@ -320,7 +321,7 @@ mod tests {
     fn a_dump_notices_that_the_filter_changed() {
         let mut native = filter(100);
         let (first, _) = chunk_behind(&native, None).unwrap().unwrap();
-        native.insert(&[b"more"], Copies::Add, None);
+        native.insert(&[b"more"], IfPresent::AddCopy, None);
         let refused = chunk_behind(&native, DumpPosition::decode(first));
         assert_eq!(refused, Err(CommandError::ChangedSince));
     }

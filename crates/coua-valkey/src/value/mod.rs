@@ -8,11 +8,11 @@ use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
 use std::mem::size_of;
 
-use coua::image;
+use coua::{IfPresent, image};
 
 use crate::cuckoo::{
-    Compaction, CompactionPosition, Copies, CuckooRequest, Defaults, NativeCuckoo, Outcome,
-    Outcomes, release,
+    Compaction, CompactionPosition, CuckooRequest, Defaults, NativeCuckoo, Outcome, Outcomes,
+    release,
 };
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
@@ -136,13 +136,13 @@ impl Value {
     pub(crate) fn insert_one(
         &mut self,
         item: &[u8],
-        copies: Copies,
+        if_present: IfPresent,
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcome, CommandError> {
         self.change(
-            |native| native.insert_item(item, copies, limit),
-            |imported| insert_imported(imported, item, copies, &limits()),
+            |native| native.insert_item(item, if_present, limit),
+            |imported| insert_imported(imported, item, if_present, &limits()),
         )
     }
 
@@ -150,21 +150,21 @@ impl Value {
     pub(crate) fn insert(
         &mut self,
         items: &[&[u8]],
-        copies: Copies,
+        if_present: IfPresent,
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
     ) -> Result<Outcomes, CommandError> {
         self.change(
-            |native| native.insert(items, copies, limit),
+            |native| native.insert(items, if_present, limit),
             |imported| {
                 let limits = limits();
-                let insert = |item: &&[u8]| insert_imported(imported, item, copies, &limits);
+                let insert = |item: &&[u8]| insert_imported(imported, item, if_present, &limits);
                 items.iter().map(insert).collect()
             },
         )
     }
 
-    /// Counts the copies of each item.
+    /// Counts the if_present of each item.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, CommandError> {
         self.ask(
             |native| native.count_all(items),
@@ -209,12 +209,12 @@ impl Value {
 fn insert_imported(
     imported: &mut PeerCuckoo,
     item: &[u8],
-    copies: Copies,
+    if_present: IfPresent,
     limits: &Limits,
 ) -> Outcome {
-    Outcome::of_imported(match copies {
-        Copies::Add => imported.insert(item, limits).map(|()| true),
-        Copies::Keep => imported.insert_unique(item, limits),
+    Outcome::of_imported(match if_present {
+        IfPresent::AddCopy => imported.insert(item, limits).map(|()| true),
+        IfPresent::Skip => imported.insert_unique(item, limits),
     })
 }
 

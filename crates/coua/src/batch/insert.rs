@@ -56,7 +56,7 @@ impl CuckooFilter {
     /// # Errors
     ///
     /// [`BatchFull`] at the first absent key without room: the keys before it were processed. To get
-    /// their answers, use [`insert_unique_batch_into`](Self::insert_unique_batch_into).
+    /// their answers, use [`Filter::insert_each`](crate::Filter::insert_each).
     ///
     /// ```
     /// use coua::Insertion::{AlreadyPresent, Inserted};
@@ -67,31 +67,10 @@ impl CuckooFilter {
     /// # Ok::<(), coua::BatchFull>(())
     /// ```
     pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
-        let mut outcomes = Vec::new();
-        self.insert_unique_batch_into(keys, &mut outcomes).map(|()| outcomes)
-    }
-
-    /// [`insert_unique_batch`](Self::insert_unique_batch) into an existing vector: `outcomes` is
-    /// cleared and then holds one answer for each key, even if the batch is refused.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchFull`] at the first absent key without room. The answers of that key and of all later ones are
-    /// [`Insertion::Refused`].
-    pub fn insert_unique_batch_into<K: Key>(
-        &mut self,
-        keys: &[K],
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
-        outcomes.clear();
-        outcomes.resize(keys.len(), Insertion::AlreadyPresent);
+        let mut outcomes = vec![Insertion::AlreadyPresent; keys.len()];
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.hasher(), &mut space);
-        let result = self.insert_all(hashes, IfPresent::Skip, outcomes);
-        if let Err(stopped) = &result {
-            outcomes[stopped.done..].fill(Insertion::Refused);
-        }
-        result
+        self.insert_all(hashes, IfPresent::Skip, &mut outcomes).map(|()| outcomes)
     }
 
     /// Inserts keys up to the first that is refused, and records which were inserted, unless `outcomes` is empty.

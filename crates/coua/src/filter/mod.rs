@@ -28,8 +28,8 @@ use crate::segments::Segments;
 use growth::Thresholds;
 pub(crate) use growth::{Decision, inserts_before_rebuilding};
 pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};
-pub use policy::WhenFull;
-pub(crate) use policy::{IfPresent, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
+pub use policy::{IfPresent, WhenFull};
+pub(crate) use policy::{MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 
 /// A set or multiset of keys that answers "have I seen this before?" in a few bytes per key.
 ///

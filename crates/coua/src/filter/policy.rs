@@ -17,8 +17,10 @@ pub enum WhenFull {
 
 /// What an insert does with a key that is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IfPresent {
+pub enum IfPresent {
+    /// Adds another copy.
     AddCopy,
+    /// Changes nothing.
     Skip,
 }
 

@@ -12,12 +12,13 @@ use crate::filter::{CuckooFilter, WhenFull, inserts_before_rebuilding};
 ///
 /// ```
 /// use coua::shards::{DividedFilter, Division};
-/// use coua::{CuckooFilter, KeyHash};
+/// use coua::{CuckooFilter, IfPresent, KeyHash};
 ///
 /// let (filter, division) = (CuckooFilter::with_capacity(1_000_000, 1e-6)?, Division::new(1));
 /// let divided = DividedFilter::divide(filter, division).unwrap();
 /// for hash in [1, u64::MAX].map(KeyHash::from_u64) {
-///     divided.shards().shard(division.shard_of(hash)).insert(division.within(hash))?;
+///     let mut shard = divided.shards().shard(division.shard_of(hash));
+///     shard.verbs().insert_one(division.within(hash), IfPresent::AddCopy)?;
 /// }
 /// assert!(divided.join().contains(KeyHash::from_u64(u64::MAX)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -84,8 +85,9 @@ impl DividedFilter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{bytes_of, mix};
+    use super::super::tests::{add, bytes_of, mix};
     use super::*;
+    use crate::filter::IfPresent;
     use crate::hash::KeyHash;
 
     fn divide(filter: CuckooFilter, bits: u32) -> Result<DividedFilter, Box<CuckooFilter>> {
@@ -96,7 +98,8 @@ mod tests {
     fn answers(shards: &Shards, batch: &[KeyHash]) -> Vec<crate::Insertion> {
         let division = shards.division();
         let insert = |hash: &KeyHash| {
-            shards.shard(division.shard_of(*hash)).insert_unique(division.within(*hash)).unwrap()
+            let mut shard = shards.shard(division.shard_of(*hash));
+            shard.verbs().insert_one(division.within(*hash), IfPresent::Skip).unwrap()
         };
         batch.iter().map(insert).collect()
     }
@@ -166,7 +169,7 @@ mod tests {
     fn a_part_that_grows_keeps_its_geometry() {
         let hashes: Vec<_> = (1..200_000).map(|n| KeyHash::from_u64(mix(n))).collect();
         let divided = divide(CuckooFilter::new(), 0).unwrap();
-        divided.shards().shard(0).insert_batch(&hashes).unwrap();
+        add(&mut divided.shards().shard(0), &hashes);
         let joined = divided.join();
         assert!(joined.contains_batch(&hashes).into_iter().all(|found| found));
     }
@@ -189,7 +192,7 @@ mod tests {
         alone.insert_batch(&lower).unwrap();
         let shards = divided.shards();
         let own: Vec<_> = lower.iter().map(|hash| shards.division().within(*hash)).collect();
-        shards.shard(0).insert_batch(&own).unwrap();
+        add(&mut shards.shard(0), &own);
         assert!(shards.shard(0).contains_batch(&own).into_iter().all(|found| found));
         assert!(bytes_of(&divided.join()) == bytes_of(&alone));
     }
@@ -221,7 +224,7 @@ mod tests {
                     let (shards, division) = (divided.shards(), divided.shards().division());
                     for hash in &batch {
                         let mut shard = shards.shard(division.shard_of(*hash));
-                        shard.insert(division.within(*hash)).unwrap();
+                        add(&mut shard, &[division.within(*hash)]);
                     }
                     divided.join()
                 }

@@ -114,6 +114,8 @@ impl ShardPlan {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::filter::IfPresent;
+    use crate::verbs::When;
 
     /// 2^`depth` segments of 16 slots.
     pub(crate) fn many_small_segments(depth: u32) -> Geometry {
@@ -138,6 +140,11 @@ pub(crate) mod tests {
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
         bytes
+    }
+
+    pub(crate) fn add(shard: &mut ShardGuard<'_>, hashes: &[KeyHash]) {
+        let (if_present, mut outcomes) = (IfPresent::AddCopy, Vec::new());
+        shard.verbs().insert_each(hashes, When::Now, if_present, &mut outcomes).unwrap();
     }
 
     /// The effect of an insert depends only on the segments of the key's region: the bytes are the same in every order
@@ -184,7 +191,7 @@ pub(crate) mod tests {
                         let own = hashes.iter().filter(|it| division.shard_of(**it) == part);
                         let own: Vec<_> = own.map(|it| division.within(*it)).collect();
                         let shards = divided.shards();
-                        scope.spawn(move || shards.shard(part).insert_batch(&own).unwrap());
+                        scope.spawn(move || add(&mut shards.shard(part), &own));
                     }
                 });
                 assert!(bytes_of(&divided.join()) == expected, "{depth} {division:?}");

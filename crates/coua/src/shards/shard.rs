@@ -5,20 +5,21 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Division;
 use crate::builder::CuckooFilterBuilder;
-use crate::error::{BatchFull, BuildError, Full, Insertion};
+use crate::error::{BuildError, Full};
 use crate::filter::CuckooFilter;
-use crate::hash::KeyHash;
+use crate::verbs::Filter;
 
 /// Filters that threads change independently: one for each shard of a [`Division`].
 ///
 /// ```
 /// use coua::shards::{Division, Shards};
-/// use coua::{CuckooFilter, KeyHash};
+/// use coua::{CuckooFilter, IfPresent, KeyHash};
 ///
 /// let shards = Shards::build(CuckooFilter::builder(), Division::new(1))?;
 /// for hash in [1, u64::MAX].map(KeyHash::from_u64) {
 ///     let division = shards.division();
-///     shards.shard(division.shard_of(hash)).insert(division.within(hash))?;
+///     let mut shard = shards.shard(division.shard_of(hash));
+///     shard.verbs().insert_one(division.within(hash), IfPresent::AddCopy)?;
 /// }
 /// assert_eq!(shards.iter().map(|shard| shard.len()).collect::<Vec<_>>(), [1, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -128,54 +129,9 @@ impl Shards {
 }
 
 impl ShardGuard<'_> {
-    /// As [`CuckooFilter::insert`].
-    ///
-    /// # Errors
-    ///
-    /// As [`CuckooFilter::insert`].
-    pub fn insert(&mut self, hash: KeyHash) -> Result<(), Full> {
-        self.0.insert(hash)
-    }
-
-    /// As [`CuckooFilter::insert_unique`].
-    ///
-    /// # Errors
-    ///
-    /// As [`CuckooFilter::insert_unique`].
-    pub fn insert_unique(&mut self, hash: KeyHash) -> Result<Insertion, Full> {
-        self.0.insert_unique(hash)
-    }
-
-    /// As [`CuckooFilter::remove`].
-    pub fn remove(&mut self, hash: KeyHash) -> bool {
-        self.0.remove(hash)
-    }
-
-    /// As [`CuckooFilter::insert_batch`].
-    ///
-    /// # Errors
-    ///
-    /// As [`CuckooFilter::insert_batch`].
-    pub fn insert_batch(&mut self, hashes: &[KeyHash]) -> Result<(), BatchFull> {
-        self.0.insert_batch(hashes)
-    }
-
-    /// As [`CuckooFilter::insert_unique_batch_into`].
-    ///
-    /// # Errors
-    ///
-    /// As [`CuckooFilter::insert_unique_batch_into`].
-    pub fn insert_unique_batch_into(
-        &mut self,
-        hashes: &[KeyHash],
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
-        self.0.insert_unique_batch_into(hashes, outcomes)
-    }
-
-    /// As [`CuckooFilter::remove_batch`].
-    pub fn remove_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
-        self.0.remove_batch(hashes)
+    /// The shard's verbs, for changes.
+    pub fn verbs(&mut self) -> &mut dyn Filter {
+        &mut *self.0
     }
 
     /// As [`CuckooFilter::reserve`]. For a part of a [`DividedFilter`](super::DividedFilter), this only checks the

@@ -2,12 +2,12 @@
 
 use thiserror::Error;
 
-use crate::batch::Refusals;
-use crate::error::{Full, Insertion};
-use crate::filter::{CuckooFilter, IfPresent};
-use crate::hash::{Key, KeyHash};
+use crate::error::{BatchFull, Full, Insertion};
+use crate::filter::IfPresent;
+use crate::hash::{Key, KeyHash, KeyHasher};
 use crate::shards::{Busy, Division};
 use crate::shared::SharedCuckooFilter;
+use crate::verbs::{Filter, When, own_verbs};
 
 /// Keys grouped at a time, per shard: enough for a group to be worth a lock and its own batch. Two processors have 8
 /// shards, and the arrays stay in the second-level cache.
@@ -165,9 +165,9 @@ impl SharedCuckooFilter {
     ///
     /// [`BatchRefused`] lists the refused keys; all others were inserted.
     pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchRefused> {
-        self.insert_groups(keys, |shard, group| {
-            shard.insert_accepted(group.hashes, IfPresent::AddCopy, &mut [])
-        })
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.plan.hasher, &mut space);
+        self.insert_all(hashes, IfPresent::AddCopy, &mut [])
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. If a key occurs several
@@ -177,7 +177,7 @@ impl SharedCuckooFilter {
     /// # Errors
     ///
     /// [`BatchRefused`] lists the absent keys that were refused; all others were processed. To get their
-    /// answers, use [`insert_unique_batch_into`](Self::insert_unique_batch_into).
+    /// answers, use [`Filter::insert_each`].
     ///
     /// ```
     /// use coua::Insertion::{AlreadyPresent, Inserted};
@@ -187,53 +187,57 @@ impl SharedCuckooFilter {
     /// # Ok::<(), coua::BatchRefused>(())
     /// ```
     pub fn insert_unique_batch<K: Key>(&self, keys: &[K]) -> Result<Vec<Insertion>, BatchRefused> {
-        let mut outcomes = Vec::new();
-        self.insert_unique_batch_into(keys, &mut outcomes).map(|()| outcomes)
+        let (mut space, mut outcomes) = (Vec::new(), vec![Insertion::Refused; keys.len()]);
+        let hashes = K::hash_all(keys, self.plan.hasher, &mut space);
+        self.insert_all(hashes, IfPresent::Skip, &mut outcomes).map(|()| outcomes)
     }
 
-    /// [`insert_unique_batch`](Self::insert_unique_batch) into a reusable vector: `outcomes` is cleared and then holds
-    /// one answer for each key, also if some are refused.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchRefused`] lists the absent keys that were refused: their answer is [`Insertion::Refused`].
-    pub fn insert_unique_batch_into<K: Key>(
+    /// Inserts all keys that are not refused, and records what became of each, unless `outcomes` is empty.
+    fn insert_all(
         &self,
-        keys: &[K],
-        outcomes: &mut Vec<Insertion>,
+        hashes: &[KeyHash],
+        if_present: IfPresent,
+        outcomes: &mut [Insertion],
     ) -> Result<(), BatchRefused> {
-        outcomes.clear();
-        outcomes.resize(keys.len(), Insertion::Refused);
-        let mut part = Vec::new();
-        self.insert_groups(keys, |shard, group| {
-            part.clear();
-            part.resize(group.hashes.len(), Insertion::AlreadyPresent);
-            let refusals = shard.insert_accepted(group.hashes, IfPresent::Skip, &mut part);
-            for &key in &refusals.keys {
-                part[key] = Insertion::Refused;
-            }
-            group.scatter(&part, outcomes);
-            refusals
-        })
-    }
-
-    /// Calls `insert` for each group.
-    fn insert_groups<K: Key>(
-        &self,
-        keys: &[K],
-        mut insert: impl FnMut(&mut CuckooFilter, Group<'_>) -> Refusals,
-    ) -> Result<(), BatchRefused> {
-        let (mut space, mut refused, mut last) = (Vec::new(), Vec::new(), None);
-        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
+        let (mut part, mut refused, mut last) = (Vec::new(), Vec::new(), None);
+        self.visit(hashes, |group, busy| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
             let mut shard = self.shards.write_unless(busy, group.shard)?;
-            let refusals = self.with_permit(&mut shard, &mut permit, |shard| insert(shard, group));
+            if !outcomes.is_empty() {
+                part.clear();
+                part.resize(group.hashes.len(), Insertion::AlreadyPresent);
+            }
+            let refusals = self.with_permit(&mut shard, &mut permit, |shard| {
+                shard.insert_accepted(group.hashes, if_present, &mut part)
+            });
+            group.scatter(&part, outcomes);
             refused.extend(refusals.keys.into_iter().map(|key| group.position(key)));
             last = refusals.reason.or(last);
             Some(())
         });
         refused.sort_unstable();
+        if !outcomes.is_empty() {
+            refused.iter().for_each(|&key: &usize| outcomes[key] = Insertion::Refused);
+        }
         last.map_or(Ok(()), |reason| Err(BatchRefused { refused, full: self.full(reason) }))
+    }
+}
+
+impl Filter for &SharedCuckooFilter {
+    own_verbs!(SharedCuckooFilter);
+
+    /// Tries every key.
+    fn insert_each(
+        &mut self,
+        hashes: &[KeyHash],
+        _when: When<'_>,
+        if_present: IfPresent,
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        outcomes.clear();
+        outcomes.resize(hashes.len(), Insertion::Refused);
+        let done = self.insert_all(hashes, if_present, outcomes);
+        done.map_err(|BatchRefused { refused, full }| BatchFull { done: refused[0], full })
     }
 }
 
@@ -241,7 +245,7 @@ impl SharedCuckooFilter {
 mod tests {
     use super::*;
     use crate::batch::LOOKUPS;
-    use crate::filter::WhenFull;
+    use crate::filter::{CuckooFilter, WhenFull};
     use crate::shards::tests::mix;
     use std::ops::Range;
 
@@ -258,9 +262,10 @@ mod tests {
             let shared: SharedCuckooFilter = builder.build_shared().unwrap();
             let refused = shared.insert_batch(&hashes(0..8_000)).unwrap_err().refused;
             assert_eq!(refused.len() as u64, 8_000 - shared.len());
-            let (keys, mut outcomes) = (hashes(10_000..20_000), Vec::new());
+            let keys = hashes(10_000..20_000);
+            let mut outcomes = vec![Insertion::Inserted; keys.len()];
             LOOKUPS.set(0);
-            let result = shared.insert_unique_batch_into(&keys, &mut outcomes);
+            let result = shared.insert_all(&keys, IfPresent::Skip, &mut outcomes);
             let refused = result.unwrap_err().refused;
             assert!(refused.len() > 9_000, "{}", refused.len());
             assert!(refused.iter().all(|&key| outcomes[key] == Insertion::Refused));

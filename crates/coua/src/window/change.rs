@@ -1,8 +1,9 @@
 //! Changes of generations, with or without a log.
 
-use crate::error::BatchFull;
-use crate::filter::{CuckooFilter, WhenFull};
-use crate::hash::{Key, KeyHash};
+use crate::error::{BatchFull, Insertion};
+use crate::filter::{CuckooFilter, IfPresent, WhenFull};
+use crate::hash::{Key, KeyHash, KeyHasher};
+use crate::verbs::{Filter, When, with_outcomes};
 use crate::window::generations::Live;
 use crate::window::{AgeFrom, Clock, Generations, Moment, Window};
 
@@ -59,7 +60,9 @@ impl Generations {
     /// Removes the oldest copy of each key, so that another key of the same cell is not forgotten
     /// earlier. One answer for each key, in order. O(keys * generations).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
-        self.logged(&mut ()).remove_batch(keys)
+        let mut space = Vec::new();
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        self.logged(&mut ()).remove_batch(hashes)
     }
 
     /// Writes further changes to `log`.
@@ -173,10 +176,42 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
         }
     }
 
-    /// [`Generations::remove_batch`].
-    pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
-        let mut space = Vec::new();
-        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
+    /// Removes a copy of each hash from a generation. One answer for each, in order.
+    pub(super) fn remove_from(&mut self, number: u64, hashes: &[KeyHash]) -> Vec<bool> {
+        let place = self.filter.live.binary_search_by_key(&number, |live| live.number);
+        let Ok(place) = place else { return vec![false; hashes.len()] };
+        let removed = self.filter.live[place].filter.remove_batch(hashes);
+        for (hash, _) in hashes.iter().zip(&removed).filter(|(_, removed)| **removed) {
+            self.log.changed(Change::Remove, number, *hash);
+        }
+        removed
+    }
+}
+
+impl<L: ChangeLog> Filter for LoggedGenerations<'_, L> {
+    fn hasher(&self) -> KeyHasher {
+        self.filter.hasher()
+    }
+
+    fn contains_batch(&self, hashes: &[KeyHash]) -> Vec<bool> {
+        self.filter.contains_batch(hashes)
+    }
+
+    fn count_batch(&self, hashes: &[KeyHash]) -> Vec<u64> {
+        self.filter.count_batch(hashes)
+    }
+
+    fn insert_each(
+        &mut self,
+        hashes: &[KeyHash],
+        when: When<'_>,
+        if_present: IfPresent,
+        outcomes: &mut Vec<Insertion>,
+    ) -> Result<(), BatchFull> {
+        with_outcomes(hashes.len(), outcomes, |it| self.insert_all(hashes, when, if_present, it))
+    }
+
+    fn remove_batch(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
         let mut removed = vec![false; hashes.len()];
         let mut places: Vec<usize> = (0..hashes.len()).collect();
         let numbers: Vec<u64> = self.filter.live.iter().map(|live| live.number).collect();
@@ -189,17 +224,6 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
                 removed[place] = answer;
             }
             places.retain(|&place| !removed[place]);
-        }
-        removed
-    }
-
-    /// Removes a copy of each hash from a generation. One answer for each, in order.
-    pub(super) fn remove_from(&mut self, number: u64, hashes: &[KeyHash]) -> Vec<bool> {
-        let place = self.filter.live.binary_search_by_key(&number, |live| live.number);
-        let Ok(place) = place else { return vec![false; hashes.len()] };
-        let removed = self.filter.live[place].filter.remove_batch(hashes);
-        for (hash, _) in hashes.iter().zip(&removed).filter(|(_, removed)| **removed) {
-            self.log.changed(Change::Remove, number, *hash);
         }
         removed
     }

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use crate::error::{BatchFull, FullReason, Insertion};
 use crate::filter::IfPresent;
 use crate::hash::KeyHash;
+use crate::verbs::When;
 use crate::window::change::{Change, ChangeLog, LoggedGenerations};
-use crate::window::{Clock, Generations, When, Window};
+use crate::window::{Clock, Generations, Window};
 
 /// Items of a batch between which nothing is forgotten.
 pub(super) struct Chunk<'a, 'b, L> {

@@ -8,10 +8,11 @@ use std::ops::Range;
 
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::IfPresent;
-use crate::hash::Key;
+use crate::hash::{Key, KeyHash, KeyHasher};
+use crate::verbs::{Filter, When, own_verbs};
 use crate::window::change::{Change, ChangeLog, LoggedGenerations};
 use crate::window::chunk::Chunk;
-use crate::window::{Clock, Generations, Moment, When};
+use crate::window::{Clock, Generations};
 
 /// Shorter chunks are not worth looking up in all generations at once.
 const SHORTEST_CHUNK: usize = 16;
@@ -42,59 +43,42 @@ impl Generations {
         self.insert_unique_batch(&[key]).map(|done| done[0]).map_err(|stopped| stopped.full)
     }
 
-    /// [`insert_unique`](Self::insert_unique) of an item with its own time, if the clock is
-    /// [`Clock::Given`]. A time later than all before becomes the present.
+    /// [`insert`](Self::insert) for many keys: adds a copy of each. O(keys) expected.
     ///
     /// # Errors
     ///
-    /// [`Full`] if it is absent and there is no room: only the clock has changed then.
-    pub fn insert_unique_at<K: Key>(
-        &mut self,
-        key: K,
-        time: impl Into<Moment>,
-    ) -> Result<Insertion, Full> {
-        let (times, mut outcomes) = ([time.into().into()], Vec::new());
-        let done = self.insert_unique_batch_at(&[key], When::Each(&times), &mut outcomes);
-        done.map(|()| outcomes[0]).map_err(|stopped| stopped.full)
-    }
-
-    /// [`insert_batch_at`](Self::insert_batch_at) at the present time.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchFull`] at the first key without room.
+    /// [`BatchFull`] at the first key without room, with the number of keys before it.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
-        self.insert_batch_at(keys, When::Now)
+        self.insert_now(keys, IfPresent::AddCopy).map(drop)
     }
 
-    /// [`insert_unique_batch_at`](Self::insert_unique_batch_at) at the present time: one answer for each key, in order.
+    /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order.
+    /// [`Filter::insert_each`] is the same for items with their own times.
     ///
     /// # Errors
     ///
     /// [`BatchFull`] at the first absent key without room.
     pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
-        let mut outcomes = Vec::new();
-        self.insert_unique_batch_at(keys, When::Now, &mut outcomes).map(|()| outcomes)
+        self.insert_now(keys, IfPresent::Skip)
     }
 
-    /// Adds a copy of each key, except keys too old for the window. O(keys) expected, and
-    /// O(generations) whenever an item goes to another generation than the one before.
-    ///
-    /// # Errors
-    ///
-    /// [`BatchFull`] at the first key without room, with the number of keys before it.
-    ///
-    /// # Panics
-    ///
-    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
-    pub fn insert_batch_at<K: Key>(&mut self, keys: &[K], when: When<'_>) -> Result<(), BatchFull> {
-        self.logged(&mut ()).insert_batch(keys, when)
+    fn insert_now<K: Key>(
+        &mut self,
+        keys: &[K],
+        if_present: IfPresent,
+    ) -> Result<Vec<Insertion>, BatchFull> {
+        let (mut space, mut outcomes) = (Vec::new(), Vec::new());
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        self.insert_each(hashes, When::Now, if_present, &mut outcomes).map(|()| outcomes)
     }
+}
 
-    /// Adds each key that is not remembered. `outcomes` is cleared and then holds one answer for each key, in
-    /// order, even if the batch is refused.
+impl Filter for Generations {
+    own_verbs!(Self);
+
+    /// Inserts items with their own times, except those too old for the window.
     ///
-    /// A repeat changes nothing, unless the age of items counts from when they were
+    /// A repeat changes nothing, unless copies are added, or the age of items counts from when they were
     /// [last seen](crate::window::AgeFrom::LastSeen): then it moves to the generation of its time, if that is newer.
     /// An item older than the window is not inserted, and no repeat: the answer is [`Insertion::Inserted`], even if the
     /// window holds a younger copy.
@@ -107,73 +91,39 @@ impl Generations {
     /// [`BatchFull`] at the first absent key without room, or at the first repeat without room to move, which stays
     /// in its generation. The answers of that key and of all later ones are [`Insertion::Refused`].
     ///
-    /// # Panics
-    ///
-    /// If [`When::Each`] has fewer times than there are keys. Nothing has changed then.
-    ///
     /// ```
     /// use std::time::Duration;
     /// use coua::Insertion::{AlreadyPresent, Inserted};
     /// use coua::window::{Generations, When, Window};
+    /// use coua::{Filter, IfPresent};
     ///
-    /// let minute = Window::given(Duration::from_secs(60), 6)?;
-    /// let mut seen = Generations::new(minute);
-    /// let (when, mut outcomes) = (When::Each(&[5_000, 30_000, 90_000]), Vec::new());
-    /// seen.insert_unique_batch_at(&["a", "a", "a"], when, &mut outcomes)?;
+    /// let mut seen = Generations::new(Window::given(Duration::from_secs(60), 6)?);
+    /// let (hashes, mut outcomes) = ([seen.hasher().hash("a"); 3], Vec::new());
+    /// let when = When::Each(&[5_000, 30_000, 90_000]);
+    /// seen.insert_each(&hashes, when, IfPresent::Skip, &mut outcomes)?;
     /// assert_eq!(outcomes, [Inserted, AlreadyPresent, Inserted]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_unique_batch_at<K: Key>(
+    fn insert_each(
         &mut self,
-        keys: &[K],
+        hashes: &[KeyHash],
         when: When<'_>,
+        if_present: IfPresent,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        self.logged(&mut ()).insert_unique_batch_into(keys, when, outcomes)
+        self.logged(&mut ()).insert_each(hashes, when, if_present, outcomes)
     }
 }
 
 impl<L: ChangeLog> LoggedGenerations<'_, L> {
-    /// [`Generations::insert_unique_batch_at`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn insert_unique_batch_into<K: Key>(
-        &mut self,
-        keys: &[K],
-        when: When<'_>,
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
-        outcomes.clear();
-        outcomes.resize(keys.len(), Insertion::AlreadyPresent);
-        let result = self.insert_all(keys, when, IfPresent::Skip, outcomes);
-        if let Err(stopped) = &result {
-            outcomes[stopped.done..].fill(Insertion::Refused);
-        }
-        result
-    }
-
-    /// [`Generations::insert_batch_at`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn insert_batch<K: Key>(&mut self, keys: &[K], when: When<'_>) -> Result<(), BatchFull> {
-        let mut outcomes = vec![Insertion::AlreadyPresent; keys.len()];
-        self.insert_all(keys, when, IfPresent::AddCopy, &mut outcomes)
-    }
-
     /// Inserts items and records which were inserted in `outcomes`, where at first all count as repeats.
-    fn insert_all<K: Key>(
+    pub(super) fn insert_all(
         &mut self,
-        keys: &[K],
+        hashes: &[KeyHash],
         when: When<'_>,
         if_present: IfPresent,
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchFull> {
-        let mut space = Vec::new();
-        let hashes = K::hash_all(keys, self.filter.hasher(), &mut space);
         let when = when.part(0..hashes.len());
         if let Some(filter) = self.filter.unbounded_mut() {
             let result = filter.insert_all(hashes, if_present, outcomes);

@@ -29,7 +29,8 @@ pub use error::WindowError;
 pub(crate) use file::{TEMPLATE, window_of};
 pub use generations::{Generation, Generations};
 
-use std::ops::Range;
+pub use crate::verbs::When;
+
 use std::time::{Duration, SystemTime};
 
 /// The most generations of a window: a lookup searches all of them.
@@ -79,29 +80,6 @@ impl From<SystemTime> for Moment {
 impl From<Moment> for u64 {
     fn from(moment: Moment) -> Self {
         moment.0
-    }
-}
-
-/// The times of a batch's items.
-#[derive(Clone, Copy, Debug)]
-pub enum When<'a> {
-    /// The present, for all items.
-    Now,
-    /// A time for each item, as a [`Moment`] counts. With a clock other than [`Clock::Given`] this is the same as `Now`.
-    Each(&'a [u64]),
-}
-
-impl When<'_> {
-    /// The times of some of the items.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer times.
-    pub fn part(self, items: Range<usize>) -> Self {
-        match self {
-            Self::Now => Self::Now,
-            Self::Each(times) => Self::Each(&times[items]),
-        }
     }
 }
 
@@ -182,9 +160,10 @@ impl Window {
     ///
     /// let minute = Window::given(Duration::from_secs(60), 6)?.counted_from(AgeFrom::LastSeen);
     /// let mut seen = Generations::new(minute);
-    /// seen.insert_unique_at("a", 5_000)?;
+    /// seen.insert_unique("a")?;
     /// for time in [50_000, 100_000, 150_000] {
-    ///     assert_eq!(seen.insert_unique_at("a", time)?, AlreadyPresent);
+    ///     seen.advance(time);
+    ///     assert_eq!(seen.insert_unique("a")?, AlreadyPresent);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use coua::{BatchFull, CuckooFilter, Full, FullReason, Insertion, KeyHash, Load, WhenFull};
+use coua::window::When;
+use coua::{
+    BatchFull, CuckooFilter, Filter, Full, FullReason, IfPresent, Insertion, KeyHash, Load,
+    WhenFull,
+};
 
 use super::counts::{Counts, Event};
 
@@ -187,7 +191,8 @@ impl Reference {
     pub(crate) fn insert_unique_batch(&mut self, keys: &[usize]) {
         let before = self.bytes_if_nearly_full(keys.len());
         let mut outcomes = vec![Insertion::Inserted];
-        let result = self.filter.insert_unique_batch_into(&self.hashes(keys), &mut outcomes);
+        let result =
+            self.filter.insert_each(&self.hashes(keys), When::Now, IfPresent::Skip, &mut outcomes);
         let done = done_of(keys, result);
         assert_eq!(outcomes.len(), keys.len(), "one answer for each key");
         assert!(outcomes[done..].iter().all(|outcome| *outcome == Insertion::Refused));

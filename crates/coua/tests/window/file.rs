@@ -5,7 +5,9 @@ use std::io::Write;
 
 use coua::snapshot::Part;
 use coua::window::{AgeFrom, Clock, Generations, When, Window};
-use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, Load, LoadError, WhenFull};
+use coua::{
+    CuckooFilter, CuckooFilterBuilder, Filter, IfPresent, KeyHasher, Load, LoadError, WhenFull,
+};
 
 use super::forge::{Forgery, write};
 use super::plain::{bytes_of, hash};
@@ -36,7 +38,13 @@ pub(crate) fn made() -> Generations {
     let window = Window::new(Clock::Given, 1000, 10).unwrap();
     let mut made = Generations::from_template(window, template());
     let hashes = [1, 2, 3, 4].map(hash);
-    made.insert_batch_at(&hashes, When::Each(&[1000, 1050, 1099, 1234])).unwrap();
+    made.insert_each(
+        &hashes,
+        When::Each(&[1000, 1050, 1099, 1234]),
+        IfPresent::AddCopy,
+        &mut Vec::new(),
+    )
+    .unwrap();
     made
 }
 
@@ -272,10 +280,11 @@ fn what_is_too_old_is_counted() {
     let window = Window::new(Clock::Given, 100, 4).unwrap();
     let mut seen = Generations::new(window);
     let (when, mut outcomes) = (When::Each(&[1_000, 5, 6, 1_001]), Vec::new());
-    let keys = ["a", "b", "b", "c"];
-    seen.insert_unique_batch_at(&keys, when, &mut outcomes).unwrap();
+    let keys = ["a", "b", "b", "c"].map(|key| seen.hasher().hash(key));
+    seen.insert_each(&keys, when, IfPresent::Skip, &mut outcomes).unwrap();
     assert_eq!((seen.outdated(), seen.len()), (2, 2));
-    seen.insert_batch_at(&keys, When::Each(&[1_000, 5, 1_001, 1_002])).unwrap();
+    let when = When::Each(&[1_000, 5, 1_001, 1_002]);
+    seen.insert_each(&keys, when, IfPresent::AddCopy, &mut outcomes).unwrap();
     assert_eq!((seen.outdated(), seen.len()), (3, 5));
     assert_eq!(seen.slot_bits(), seen.template().slot_bits());
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use coua::window::{AgeFrom, Clock, Generations, When, Window};
-use coua::{BatchFull, CuckooFilter, FullReason, KeyHash, WhenFull};
+use coua::{BatchFull, CuckooFilter, Filter, FullReason, IfPresent, KeyHash, WhenFull};
 
 use super::plain::hash;
 use coua_dev::random::Random;
@@ -38,7 +38,7 @@ fn whatever_was_seen_within_the_window_is_remembered() {
             for filter in [&mut first, &mut last] {
                 filter.advance(now);
                 let when = When::Each(&times);
-                filter.insert_unique_batch_at(&hashes, when, &mut outcomes).unwrap();
+                filter.insert_each(&hashes, when, IfPresent::Skip, &mut outcomes).unwrap();
             }
             present = match clock {
                 Clock::Given => times.iter().fold(now.max(present), |now, time| now.max(*time)),
@@ -77,11 +77,11 @@ fn what_moves_needs_no_room_among_the_items() {
         let mut seen = windowed(clock, AgeFrom::LastSeen, &template);
         let keys = hashes(0..100);
         let mut outcomes = Vec::new();
-        seen.insert_unique_batch_at(&keys, When::Each(&[0; 100]), &mut outcomes).unwrap();
+        seen.insert_each(&keys, When::Each(&[0; 100]), IfPresent::Skip, &mut outcomes).unwrap();
         for round in 1..20 {
             seen.set_clock(round * 200);
             let times = [round * 200; 100];
-            seen.insert_unique_batch_at(&keys, When::Each(&times), &mut outcomes).unwrap();
+            seen.insert_each(&keys, When::Each(&times), IfPresent::Skip, &mut outcomes).unwrap();
             assert!(outcomes.iter().all(|outcome| !outcome.is_new()), "{clock:?}: round {round}");
             assert_eq!(seen.generations().next_back().unwrap().filter.len(), 100);
             assert_eq!(seen.len(), 100);

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use coua::KeyHash;
 use coua::window::{AgeFrom, Clock, Generations, Window};
+use coua::{IfPresent, KeyHash};
 
 use coua_dev::random::nth;
 
@@ -23,13 +23,6 @@ pub(crate) struct Plain {
     limit: u64,
     /// Copies of each key, by generation.
     live: BTreeMap<u64, HashMap<u64, u64>>,
-}
-
-/// Whether a key that is there gets another copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Copies {
-    Add,
-    Keep,
 }
 
 /// What an insert does.
@@ -60,7 +53,7 @@ impl Plain {
     }
 
     /// `time` counts if items have times.
-    pub(crate) fn insert(&mut self, key: u64, time: u64, copies: Copies) -> Outcome {
+    pub(crate) fn insert(&mut self, key: u64, time: u64, copies: IfPresent) -> Outcome {
         if self.window.clock() == Clock::Given {
             self.advance(time);
         }
@@ -70,7 +63,7 @@ impl Plain {
         if number + u64::from(self.window.generations()) < present {
             return Outcome::Inserted;
         }
-        if copies == Copies::Keep && self.count(key) > 0 {
+        if copies == IfPresent::Skip && self.count(key) > 0 {
             self.renew(key, number);
             return Outcome::Repeat;
         }

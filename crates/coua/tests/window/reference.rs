@@ -4,27 +4,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, SystemTime};
 
 use coua::window::{AgeFrom, Change, ChangeLog, Clock, Generations, Moment, When, Window};
-use coua::{CuckooFilter, Insertion, KeyHash, Load};
+use coua::{CuckooFilter, Filter, IfPresent, Insertion, KeyHash, Load};
 use proptest::prelude::*;
 
-use super::plain::{Copies, Outcome, Plain, bytes_of, hash};
+use super::plain::{Outcome, Plain, bytes_of, hash};
 
 const MOST_ITEMS: u64 = 60;
 
 #[derive(Clone, Debug)]
 enum Act {
     /// Keys and times.
-    Insert(Vec<(u64, u64)>, Copies),
+    Insert(Vec<(u64, u64)>, IfPresent),
     Remove(Vec<u64>),
     Advance(u64),
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let item = (0..80_u64, 0..40_u64);
-    let copies = prop_oneof![Just(Copies::Add), Just(Copies::Keep)];
+    let if_present = prop_oneof![Just(IfPresent::AddCopy), Just(IfPresent::Skip)];
     let act = prop_oneof![
-        4 => (prop::collection::vec(item, 0..60), copies).prop_map(|(items, copies)| {
-            Act::Insert(items, copies)
+        4 => (prop::collection::vec(item, 0..60), if_present).prop_map(|(items, if_present)| {
+            Act::Insert(items, if_present)
         }),
         1 => prop::collection::vec(0..80_u64, 0..20).prop_map(Act::Remove),
         2 => (0..30_u64).prop_map(Act::Advance),
@@ -119,11 +119,11 @@ impl Four {
                     assert_eq!(self.plain.remove(key), removed);
                 }
             }
-            Act::Insert(items, copies) => self.insert(items, *copies),
+            Act::Insert(items, if_present) => self.insert(items, *if_present),
         }
     }
 
-    fn insert(&mut self, items: &[(u64, u64)], copies: Copies) {
+    fn insert(&mut self, items: &[(u64, u64)], if_present: IfPresent) {
         let hashes: Vec<KeyHash> = items.iter().map(|&(key, _)| hash(key)).collect();
         // Some are later than all before, some earlier than the window reaches.
         let times: Vec<u64> =
@@ -131,40 +131,38 @@ impl Four {
         let mut outcomes = Vec::new();
         let when = When::Each(&times);
         let mut batches = self.batches.logged(&mut self.notes);
-        let stopped = if copies == Copies::Keep {
-            batches.insert_unique_batch_into(&hashes, when, &mut outcomes)
-        } else {
-            batches.insert_batch(&hashes, when)
-        };
+        let stopped = batches.insert_each(&hashes, when, if_present, &mut outcomes);
         let done = stopped.map_or_else(|stopped| stopped.done, |()| hashes.len());
         for at in 0..done {
-            let expected = self.plain.insert(items[at].0, times[at], copies);
+            let expected = self.plain.insert(items[at].0, times[at], if_present);
             assert_ne!(expected, Outcome::Full);
-            if copies == Copies::Keep {
+            if if_present == IfPresent::Skip {
                 assert_eq!(outcomes[at].is_new(), expected == Outcome::Inserted);
             }
-            let one = self.insert_single(hashes[at], times[at], copies);
-            assert!(one.is_some_and(|one| copies == Copies::Add || one == outcomes[at]));
+            let one = self.insert_single(hashes[at], times[at], if_present);
+            assert_eq!(one, Some(outcomes[at]));
         }
         if done < hashes.len() {
-            assert_eq!(self.plain.insert(items[done].0, times[done], copies), Outcome::Full);
-            assert!(self.insert_single(hashes[done], times[done], copies).is_none());
+            assert_eq!(self.plain.insert(items[done].0, times[done], if_present), Outcome::Full);
+            assert!(self.insert_single(hashes[done], times[done], if_present).is_none());
             assert!(outcomes.iter().skip(done).all(|outcome| *outcome == Insertion::Refused));
-            assert!(copies == Copies::Add || outcomes.len() == hashes.len());
+            assert_eq!(outcomes.len(), hashes.len());
         }
     }
 
-    fn insert_single(&mut self, hash: KeyHash, time: u64, copies: Copies) -> Option<Insertion> {
+    fn insert_single(
+        &mut self,
+        hash: KeyHash,
+        time: u64,
+        if_present: IfPresent,
+    ) -> Option<Insertion> {
         let times = [time];
         let when = When::Each(&times);
         let mut outcomes = Vec::new();
-        if copies == Copies::Keep {
-            let done = self.singles.insert_unique_batch_at(&[hash], when, &mut outcomes);
-            done.ok().map(|()| outcomes[0])
-        } else {
-            let done = self.singles.insert_batch_at(&[hash], when);
-            done.ok().map(|()| Insertion::Inserted)
-        }
+        self.singles
+            .insert_each(&[hash], when, if_present, &mut outcomes)
+            .ok()
+            .map(|()| outcomes[0])
     }
 
     fn compare(&self) {
@@ -216,8 +214,8 @@ fn without_a_window_it_is_a_cuckoo_filter() {
     let hashes: Vec<KeyHash> = (0..1000).chain(500..1500).map(hash).collect();
     let (mut outcomes, mut expected) = (Vec::new(), Vec::new());
     unbounded.advance(u64::MAX);
-    unbounded.insert_unique_batch_at(&hashes, When::Now, &mut outcomes).unwrap();
-    plain.insert_unique_batch_into(&hashes, &mut expected).unwrap();
+    unbounded.insert_each(&hashes, When::Now, IfPresent::Skip, &mut outcomes).unwrap();
+    plain.insert_each(&hashes, When::Now, IfPresent::Skip, &mut expected).unwrap();
     assert_eq!(outcomes, expected);
     unbounded.insert_batch(&hashes[..10]).unwrap();
     plain.insert_batch(&hashes[..10]).unwrap();
@@ -254,7 +252,14 @@ fn generations_merge_by_their_times() {
     let with = |items: &[(u64, u64)]| {
         let mut filter = Generations::new(window);
         for (key, time) in items {
-            filter.insert_batch_at(&[hash(*key)], When::Each(&[*time])).unwrap();
+            filter
+                .insert_each(
+                    &[hash(*key)],
+                    When::Each(&[*time]),
+                    IfPresent::AddCopy,
+                    &mut Vec::new(),
+                )
+                .unwrap();
         }
         filter
     };
@@ -275,7 +280,14 @@ fn generations_merge_by_their_times() {
     let (mut two, mut more) =
         (Generations::from_template(window, few.clone()), Generations::from_template(window, few));
     for (filter, hashes) in [(&mut two, [1, 2]), (&mut more, [3, 4])] {
-        filter.insert_batch_at(&hashes.map(hash), When::Each(&[5, 15])).unwrap();
+        filter
+            .insert_each(
+                &hashes.map(hash),
+                When::Each(&[5, 15]),
+                IfPresent::AddCopy,
+                &mut Vec::new(),
+            )
+            .unwrap();
     }
     let alone = bytes_of(&two);
     assert!(two.merge(&more).unwrap_err().to_string().contains("its limit is 3"));
@@ -289,7 +301,9 @@ fn generations_merge_by_their_times() {
     assert!(one.merge(&CuckooFilter::new().into()).is_err());
     let template = CuckooFilter::builder().hash_bits(40).build().unwrap();
     let mut coarse = Generations::from_template(window, template);
-    coarse.insert_batch_at(&[hash(1)], When::Each(&[1_100])).unwrap();
+    coarse
+        .insert_each(&[hash(1)], When::Each(&[1_100]), IfPresent::AddCopy, &mut Vec::new())
+        .unwrap();
     assert!(one.merge(&coarse).is_err());
     assert!(bytes_of(&one) == before);
 }
@@ -318,10 +332,12 @@ fn too_few_times_change_nothing() {
         let window = Window::new(clock, 100, 4).unwrap();
         let mut seen = Generations::new(window);
         let seen = &mut seen;
-        let copies = AssertUnwindSafe(|| seen.insert_batch_at(&hashes, when));
+        let copies = AssertUnwindSafe(|| {
+            seen.insert_each(&hashes, when, IfPresent::AddCopy, &mut Vec::new())
+        });
         assert!(catch_unwind(copies).is_err(), "{clock:?}");
         let mut outcomes = Vec::new();
-        let unique = || seen.insert_unique_batch_at(&hashes, when, &mut outcomes);
+        let unique = || seen.insert_each(&hashes, when, IfPresent::Skip, &mut outcomes);
         assert!(catch_unwind(AssertUnwindSafe(unique)).is_err(), "{clock:?}");
         assert_eq!(seen.len(), 0, "{clock:?}");
     }
@@ -343,8 +359,12 @@ fn lengths_and_times_of_the_standard_library_are_milliseconds() {
     assert_eq!(times.map(|time| u64::from(Moment::from(time))), [0, 0, 1_001]);
 
     let mut seen = Generations::new(Window::given(8 * second, 8).unwrap());
-    assert_eq!(seen.insert_unique_at("a", start + 9 * second), Ok(Insertion::Inserted));
-    assert_eq!(seen.insert_unique_at("a", 10_000), Ok(Insertion::AlreadyPresent));
-    assert_eq!(seen.insert_unique_at("a", start + 18 * second), Ok(Insertion::Inserted));
+    let mut insert_at = |time: Moment| {
+        seen.advance(time);
+        seen.insert_unique("a").unwrap()
+    };
+    assert_eq!(insert_at((start + 9 * second).into()), Insertion::Inserted);
+    assert_eq!(insert_at(10_000.into()), Insertion::AlreadyPresent);
+    assert_eq!(insert_at((start + 18 * second).into()), Insertion::Inserted);
     assert_eq!((seen.clock(), seen.forgotten()), (18_000, 1));
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use coua::window::{AgeFrom, Clock, Generations, When, Window};
-use coua::{Insertion, KeyHash};
+use coua::{Filter, IfPresent, Insertion, KeyHash};
 
 use super::plain::hash;
 use coua_dev::cases::few_usual_or_all;
@@ -78,7 +78,7 @@ fn live_through(clock: Clock, age_from: AgeFrom) {
         if clock == Clock::Arrival {
             seen.advance(times[0]);
         }
-        seen.insert_unique_batch_at(&hashes, when, &mut outcomes).unwrap();
+        seen.insert_each(&hashes, when, IfPresent::Skip, &mut outcomes).unwrap();
         for ((key, time), outcome) in items.into_iter().zip(&outcomes) {
             last = last.max(time);
             judge.judge(key, time, last, *outcome);
@@ -120,7 +120,7 @@ fn last_items(age_from: AgeFrom) {
     for batch in 0..400 {
         let keys: Vec<u64> = (0..500).map(|n| nth(batch * 1000 + n) % 40_000).collect();
         let hashes: Vec<KeyHash> = keys.iter().map(|key| hash(*key)).collect();
-        seen.insert_unique_batch_at(&hashes, When::Now, &mut outcomes).unwrap();
+        seen.insert_each(&hashes, When::Now, IfPresent::Skip, &mut outcomes).unwrap();
         for (key, outcome) in keys.iter().zip(&outcomes) {
             let is_repeat = *outcome == Insertion::AlreadyPresent;
             match number_of.get(key).map(|number| inserted - number) {

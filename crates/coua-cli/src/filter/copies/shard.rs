@@ -6,7 +6,8 @@ use crate::filter::op::NoRoom;
 use crate::filter::sharding::{outcomes, stop_at_refusal};
 use crate::key::Group;
 use crate::terminal::{Result, caught_signal};
-use coua::{CuckooFilter, Insertion, KeyHash, KeyHasher};
+use coua::window::When;
+use coua::{CuckooFilter, Filter, IfPresent, Insertion, KeyHash, KeyHasher};
 use std::cmp::Reverse;
 use std::iter::zip;
 use std::mem;
@@ -135,7 +136,8 @@ impl CopiesShard {
     pub(super) fn add(&mut self, group: &mut Group, consumed: u64, question: Question) {
         let Self { first, more, forecast, again, .. } = self;
         group.items_before = first.len();
-        let result = first.insert_unique_batch_into(&group.hashes, &mut group.outcomes);
+        let result =
+            first.insert_each(&group.hashes, When::Now, IfPresent::Skip, &mut group.outcomes);
         stop_at_refusal(group, result);
         again.clear();
         let all = zip(&group.hashes, &group.outcomes);

@@ -4,9 +4,9 @@ mod replicas;
 
 use std::cell::Cell;
 
-use coua::KeyHasher;
+use coua::{IfPresent, KeyHasher};
 
-use crate::cuckoo::{CompactionPosition, Copies, CuckooRequest, NativeCuckoo, Outcome};
+use crate::cuckoo::{CompactionPosition, CuckooRequest, NativeCuckoo, Outcome};
 use crate::error::CommandError;
 
 fn filter(words: &[&[u8]]) -> NativeCuckoo {
@@ -18,7 +18,11 @@ fn fill(native: &mut NativeCuckoo, limit: u64) -> u64 {
     for block in 0..100_000u32 {
         let keys: Vec<_> = (0..500).map(|key| (block * 500 + key).to_le_bytes()).collect();
         let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
-        if native.insert(&keys, Copies::Add, Some(limit)).iter().any(|o| *o != Outcome::Inserted) {
+        if native
+            .insert(&keys, IfPresent::AddCopy, Some(limit))
+            .iter()
+            .any(|o| *o != Outcome::Inserted)
+        {
             return native.len();
         }
     }
@@ -43,13 +47,13 @@ fn what_needs_no_memory_is_not_refused() {
         let mut native = filter(&[b"1024", b"EXPANSION", b"2"]);
         let count = fill(&mut native, limit) as u32;
         let keys: Vec<_> = (0..count / 2).map(u32::to_le_bytes).collect();
-        let outcomes = native.insert(&keys, Copies::Keep, Some(limit));
+        let outcomes = native.insert(&keys, IfPresent::Skip, Some(limit));
         assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Present), "{limit}");
         let items: Vec<_> = keys.iter().map(<[u8; 4]>::as_slice).collect();
         native.remove(&items);
         for key in 1..count / 4 {
             let inserted =
-                native.insert(&[(key + (1 << 30)).to_le_bytes()], Copies::Add, Some(limit));
+                native.insert(&[(key + (1 << 30)).to_le_bytes()], IfPresent::AddCopy, Some(limit));
             assert_eq!(inserted[..], [Outcome::Inserted], "{limit}");
         }
     }
@@ -71,8 +75,8 @@ fn the_limit_of_a_command_is_not_that_of_the_next() {
     for words in [&[b"100".as_slice()][..], &[b"100", b"WINDOW", b"52w"]] {
         let [mut one, mut other] = [filter(words), filter(words)];
         let keys: Vec<_> = (0..20_000u32).map(u32::to_le_bytes).collect();
-        other.insert(&keys[100..], Copies::Add, None);
-        one.insert(&keys[..100], Copies::Add, Some(10_000));
+        other.insert(&keys[100..], IfPresent::AddCopy, None);
+        one.insert(&keys[..100], IfPresent::AddCopy, Some(10_000));
         assert_eq!(one.merge(&other, None), Ok(()));
     }
 }
@@ -113,11 +117,11 @@ impl AsRef<[u8]> for Counted {
 
 #[test]
 fn items_behind_refused_ones_are_hashed_once() {
-    for copies in [Copies::Add, Copies::Keep] {
+    for if_present in [IfPresent::AddCopy, IfPresent::Skip] {
         let mut native = filter(&[b"1000", b"EXPANSION", b"0"]);
         let items: Vec<_> =
             (0..10_000u32).map(|n| Counted(n.to_le_bytes(), Cell::new(0))).collect();
-        let outcomes = native.insert(&items, copies, None);
+        let outcomes = native.insert(&items, if_present, None);
         let refused = Outcome::Refused(CommandError::Full);
         let refused = outcomes.iter().filter(|&outcome| *outcome == refused).count();
         assert!(outcomes.len() == items.len() && refused > 8_000, "{refused}");
@@ -131,12 +135,12 @@ fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
         let [option, value] = precision.map(str::as_bytes);
         let mut native = filter(&[b"20000", b"EXPANSION", b"0", option, value]);
         let keys: Vec<_> = (0..20_000u32).map(u32::to_le_bytes).collect();
-        native.insert(&keys, Copies::Add, None);
+        native.insert(&keys, IfPresent::AddCopy, None);
         let items: Vec<_> = keys[500..].iter().map(<[u8; 4]>::as_slice).collect();
         native.remove(&items);
         assert!(native.compact(CompactionPosition::default()).has_changed && native.deleted() == 0);
         assert!(!native.compact(CompactionPosition::default()).has_changed);
-        let outcomes = native.insert(&keys[500..], Copies::Add, None);
+        let outcomes = native.insert(&keys[500..], IfPresent::AddCopy, None);
         let refused = outcomes.iter().filter(|outcome| **outcome != Outcome::Inserted).count();
         assert_eq!(refused, 0, "{precision:?}");
     }
@@ -148,7 +152,7 @@ fn a_filter_that_was_rebuilt_has_changed() {
     for capacity in 40..120u32 {
         let mut native = filter(&[capacity.to_string().as_bytes()]);
         let keys: Vec<_> = (0..capacity * 9 / 10).map(u32::to_le_bytes).collect();
-        native.insert(&keys, Copies::Add, None);
+        native.insert(&keys, IfPresent::AddCopy, None);
         let image = |native: &NativeCuckoo| {
             let mut image = Vec::new();
             native.write(&mut image).unwrap();
@@ -170,7 +174,7 @@ fn no_removal_and_no_step_of_a_compaction_moves_more_than_two_million_slots() {
     for items in [100_000, 1_500_000_u32] {
         let mut native = filter(&[b"1000"]);
         let keys: Vec<_> = (0..items).map(u32::to_le_bytes).collect();
-        native.insert(&keys, Copies::Add, None);
+        native.insert(&keys, IfPresent::AddCopy, None);
         let slots = |native: &NativeCuckoo| native.figures().slots;
         let (most_moved, mut most) = (QUICKLY_REBUILT, 0);
         let mut check = |before: u64, native: &NativeCuckoo| {
@@ -204,7 +208,7 @@ fn a_filter_that_grows_takes_at_most_2_1_times_what_its_items_need() {
         let (mut first, mut items) = (0, 6_000_u32);
         while items < 3_000_000 {
             let keys: Vec<_> = (first..items).map(u32::to_le_bytes).collect();
-            grown.insert(&keys, Copies::Add, None);
+            grown.insert(&keys, IfPresent::AddCopy, None);
             let capacity = items.to_string();
             let words = [capacity.as_bytes(), b"HASHBITS", bits.as_bytes(), b"EXPANSION", b"0"];
             let (taken, needed) = (grown.memory_bytes(), filter(&words).memory_bytes());

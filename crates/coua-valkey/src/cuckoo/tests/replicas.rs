@@ -3,7 +3,8 @@
 
 use coua_dev::random::Random;
 
-use crate::cuckoo::{CompactionPosition, Copies, CuckooRequest, NativeCuckoo, Outcome};
+use crate::cuckoo::{CompactionPosition, CuckooRequest, NativeCuckoo, Outcome};
+use coua::IfPresent;
 
 fn image(native: &NativeCuckoo) -> Vec<u8> {
     let mut image = Vec::new();
@@ -35,11 +36,11 @@ impl Pair {
         Self { primary: make(), replica: make(), next: None, time: 0 }
     }
 
-    fn insert(&mut self, items: &[&[u8]], copies: Copies, limit: Option<u64>) {
-        let outcomes = self.primary.insert(items, copies, limit);
+    fn insert(&mut self, items: &[&[u8]], if_present: IfPresent, limit: Option<u64>) {
+        let outcomes = self.primary.insert(items, if_present, limit);
         let sent = items.iter().zip(&outcomes).filter(|(_, it)| **it == Outcome::Inserted);
         let sent: Vec<&[u8]> = sent.map(|(item, _)| *item).collect();
-        let outcomes = self.replica.insert(&sent, copies, None);
+        let outcomes = self.replica.insert(&sent, if_present, None);
         assert!(outcomes.iter().all(|it| *it == Outcome::Inserted), "{outcomes:?}");
     }
 
@@ -83,8 +84,8 @@ impl Pair {
         let keys: Vec<&[u8]> = keys.iter().map(<[u8; 4]>::as_slice).collect();
         let limit = Some(random.below(1 << 20)).filter(|limit| limit % 4 == 0);
         match random.below(12) {
-            0..=2 => self.insert(&keys, Copies::Add, limit),
-            3..=4 => self.insert(&keys, Copies::Keep, limit),
+            0..=2 => self.insert(&keys, IfPresent::AddCopy, limit),
+            3..=4 => self.insert(&keys, IfPresent::Skip, limit),
             5..=7 => self.remove(&keys),
             8 => self.compact(self.next.unwrap_or_default()),
             9 => self.primary = loaded(&self.primary),
