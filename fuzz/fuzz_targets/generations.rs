@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
 use coua::window::{Generations, When};
-use coua::{CuckooFilter, Filter, IfPresent, KeyHash, KeyHasher, Load};
+use coua::{CuckooFilter, Filter as _, IfPresent, KeyHash, KeyHasher, Load};
 use filters::SHORTEST;
 use forge::{Forgery, write};
 use libfuzzer_sys::fuzz_target;

@@ -53,7 +53,7 @@ pub(crate) struct Keys<'a> {
     pub(crate) when: When<'a>,
 }
 
-impl<'a> Keys<'a> {
+impl Keys<'_> {
     pub(crate) fn part(self, keys: Range<usize>) -> Self {
         Self { hashes: &self.hashes[keys.clone()], when: self.when.part(keys) }
     }

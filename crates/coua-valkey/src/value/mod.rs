@@ -164,7 +164,7 @@ impl Value {
         )
     }
 
-    /// Counts the if_present of each item.
+    /// Counts the copies of each item.
     pub(crate) fn count_all(&self, items: &[&[u8]]) -> Result<Vec<u64>, CommandError> {
         self.ask(
             |native| native.count_all(items),

@@ -199,7 +199,7 @@ impl SharedCuckooFilter {
         if_present: IfPresent,
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchRefused> {
-        let (mut part, mut refused, mut last) = (Vec::new(), Vec::new(), None);
+        let (mut part, mut refused, mut last) = (Vec::new(), Vec::<usize>::new(), None);
         self.visit(hashes, |group, busy| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
             let mut shard = self.shards.write_unless(busy, group.shard)?;
@@ -217,7 +217,9 @@ impl SharedCuckooFilter {
         });
         refused.sort_unstable();
         if !outcomes.is_empty() {
-            refused.iter().for_each(|&key: &usize| outcomes[key] = Insertion::Refused);
+            for &key in &refused {
+                outcomes[key] = Insertion::Refused;
+            }
         }
         last.map_or(Ok(()), |reason| Err(BatchRefused { refused, full: self.full(reason) }))
     }
