@@ -447,17 +447,17 @@ mod tests {
         let keys: Vec<[u8; 4]> = (0..200_000u32).map(u32::to_le_bytes).collect();
         let mut inserted = 0;
         for some in keys.chunks(1_000) {
-            let outcomes = native.insert(some, Copies::Add, None);
+            let outcomes = native.insert(some, IfPresent::AddCopy, None);
             let refused = Outcome::Refused(CommandError::HashBits);
             assert!(outcomes.iter().all(|it| it.is_in() || *it == refused));
             inserted += outcomes.iter().filter(|it| it.is_in()).count();
         }
         assert!((70_000..130_000).contains(&inserted), "2^(20 - 4) to 2^(20 - 3): {inserted}");
         // A present item is no news.
-        assert_eq!(native.insert(&keys[..1], Copies::Keep, None)[0], Outcome::Present);
+        assert_eq!(native.insert(&keys[..1], IfPresent::Skip, None)[0], Outcome::Present);
         // With room again, it takes more.
         assert!(native.remove_one(&keys[5]));
-        assert_eq!(native.insert(&keys[199_999..], Copies::Add, None)[0], Outcome::Inserted);
+        assert_eq!(native.insert(&keys[199_999..], IfPresent::AddCopy, None)[0], Outcome::Inserted);
     }
 
     #[test]

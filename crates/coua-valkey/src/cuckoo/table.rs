@@ -110,8 +110,8 @@ impl<F: Inserts> LimitedFilter<'_, F> {
     /// Why an item is refused before it is inserted.
     fn refusal(&self, hash: KeyHash, if_present: IfPresent) -> Option<CommandError> {
         if self.filter.room() == 0 {
-            let is_present = if_present == IfPresent::Skip && self.filter.has(hash);
-            return (!is_present).then_some(CommandError::HashBits);
+            let is_repeat = if_present == IfPresent::Skip && self.filter.has(hash);
+            return (!is_repeat).then_some(CommandError::HashBits);
         }
         let most = self.filter.bytes_after_growth();
         let limit = self.limit.filter(|limit| most > limit.filter)?;
