@@ -14,71 +14,38 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 use pyo3_arrow::{PyArray, PyArrayReader};
 
 use crate::batch::Batch;
+use crate::collect::converted;
+use crate::error;
 
 /// Keys that are hashed between two checks for signals.
 const SLICE: usize = 1 << 20;
 
-/// Adds the keys of a numpy array of one dimension.
+/// Adds the keys of a numpy array, as `_convert.py` prepares them.
 pub(crate) fn add_numpy(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
-    if array.ndim() != 1 {
-        return Err(PyValueError::new_err(format!(
-            "keys are an array of {} dimensions; use one of 1 dimension, such as keys.ravel()",
-            array.ndim()
-        )));
-    }
-    // numpy.ma: a list of its items has None for masked ones.
-    if array.len() == 0 || array.hasattr("mask")? {
-        return batch.add_items(&array.call_method0("tolist")?);
-    }
-    let dtype = array.dtype();
-    match dtype.kind() {
-        b'i' | b'u' => add_integers(batch, array),
-        b'S' | b'V' if dtype.itemsize() > 0 && !dtype.has_fields() => add_fixed_width(batch, array),
-        b'T' => add_strings(batch, array),
-        b'U' | b'S' | b'V' | b'O' => batch.add_items(&array.call_method0("tolist")?),
-        _ => {
-            let bits = match dtype.itemsize() {
-                width @ (1 | 2 | 4 | 8) => format!("u{width}"),
-                width => format!("V{width}"),
-            };
-            Err(PyTypeError::new_err(format!(
-                "an array of {dtype} has no keys (integers, str and bytes are); use array.view(\"{bits}\") for \
-                 its bits, or array.astype(str)"
-            )))
-        }
+    let key_of: fn(&[u8]) -> &[u8] =
+        if array.dtype().kind() == b'S' { unpadded } else { |row| row };
+    let prepared = converted("plain_numpy", array.as_any())?;
+    if let Ok(numbers) = prepared.cast::<PyArray1<u64>>() {
+        add_integers(batch, numbers)
+    } else if let Ok(rows) = prepared.cast::<PyArray2<u8>>() {
+        add_fixed_width(batch, rows, key_of)
+    } else {
+        batch.add_items(&prepared)
     }
 }
 
-/// Strings of any lengths. The value for missing strings is null, unless it is a string.
-fn add_strings(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
-    let missing = array.dtype().getattr("na_object").ok();
-    let missing = missing.filter(|missing| !missing.is_instance_of::<PyString>());
-    batch.reserve(array.len())?;
-    for item in array.call_method0("tolist")?.try_iter()? {
-        let item = item?;
-        let is_missing = missing.as_ref().is_some_and(|missing| missing.is(&item));
-        if is_missing { batch.add_null()? } else { batch.add_item(&item)? }
-    }
-    Ok(())
-}
-
-/// Integers of any width and byte order; a negative one is its two's complement.
-fn add_integers(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
-    batch.reserve(array.len())?;
-    let wide = if array.dtype().kind() == b'i' { "i8" } else { "u8" };
-    // Without a copy if the numbers are so already.
-    let numbers = array.call_method1("astype", (wide, "K", "unsafe", true, false))?;
-    let bits = numbers.call_method1("view", ("u8",))?;
-    let bits = bits.cast::<PyArray1<u64>>()?.readonly();
-    let Ok(keys) = bits.as_slice() else {
-        batch.add_integers(bits.as_array().iter().copied());
+/// Keys of 64 bits.
+fn add_integers(batch: &mut Batch, numbers: &Bound<'_, PyArray1<u64>>) -> PyResult<()> {
+    batch.reserve(numbers.len())?;
+    let (py, numbers) = (numbers.py(), numbers.readonly());
+    let Ok(keys) = numbers.as_slice() else {
+        batch.add_integers(numbers.as_array().iter().copied());
         return Ok(());
     };
-    in_slices(array.py(), keys.len(), |slice| {
+    in_slices(py, keys.len(), |slice| {
         batch.add_integers(keys[slice].iter().copied());
         Ok(())
     })
@@ -97,23 +64,24 @@ fn in_slices(
     Ok(())
 }
 
-/// Bytes of one length; as numpy shows them, those of `S` end before the zeros at their end.
-fn add_fixed_width(batch: &mut Batch, array: &Bound<'_, PyUntypedArray>) -> PyResult<()> {
-    let (keys, width) = (array.len(), array.dtype().itemsize());
-    let is_padded = array.dtype().kind() == b'S';
+/// Keys of one length in bytes.
+fn add_fixed_width(
+    batch: &mut Batch,
+    rows: &Bound<'_, PyArray2<u8>>,
+    key_of: fn(&[u8]) -> &[u8],
+) -> PyResult<()> {
+    let (py, keys, width) = (rows.py(), rows.shape()[0], rows.shape()[1]);
     batch.reserve(keys)?;
-    let contiguous = array.py().import("numpy")?.call_method1("ascontiguousarray", (array,))?;
-    let bytes =
-        contiguous.call_method1("view", ("u1",))?.call_method1("reshape", ((keys, width),))?;
-    let bytes = bytes.cast::<PyArray2<u8>>()?.readonly();
-    let rows = bytes.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?;
-    in_slices(array.py(), keys, |slice| {
+    let rows = rows.readonly();
+    let rows = rows.as_slice().map_err(error::value)?;
+    in_slices(py, keys, |slice| {
         let rows = rows[slice.start * width..slice.end * width].chunks_exact(width);
-        batch.add_bytes(rows.map(|key| if is_padded { unpadded(key) } else { key }));
+        batch.add_bytes(rows.map(key_of));
         Ok(())
     })
 }
 
+/// A row of `S`, which ends before the zeros at its end.
 fn unpadded(key: &[u8]) -> &[u8] {
     let end = key.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     &key[..end]

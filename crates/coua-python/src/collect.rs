@@ -4,13 +4,13 @@ use coua::KeyHasher;
 use numpy::PyUntypedArray;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
 use crate::array;
 use crate::batch::{Batch, Nulls};
-use crate::pandas;
 
-/// The keys of an array of numpy, an array or stream of Arrow, or anything that can be iterated over.
+/// The keys of an array of numpy, an array or stream of Arrow, a column or table of pandas, or anything that can be
+/// iterated over.
 pub(crate) fn batch_of(
     keys: &Bound<'_, PyAny>,
     hasher: KeyHasher,
@@ -19,12 +19,10 @@ pub(crate) fn batch_of(
     refuse_single(keys)?;
     refuse_lazy(keys)?;
     let mut batch = Batch::new(hasher, nulls);
+    let converted = converted("keys_of_pandas", keys)?;
+    let keys = if converted.is_none() { keys } else { &converted };
     if let Ok(array) = keys.cast::<PyUntypedArray>() {
         array::add_numpy(&mut batch, array)?;
-    } else if keys.is_instance_of::<PyList>() {
-        batch.add_items(keys)?;
-    } else if pandas::add_column(&mut batch, keys)? {
-        return Ok(batch);
     } else if keys.hasattr("__arrow_c_array__")? {
         array::add_arrow_array(&mut batch, keys)?;
     } else if keys.hasattr("__arrow_c_stream__")? {
@@ -33,6 +31,14 @@ pub(crate) fn batch_of(
         batch.add_items(keys)?;
     }
     Ok(batch)
+}
+
+/// What a function of `_convert.py` makes of a value.
+pub(crate) fn converted<'py>(
+    function: &str,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    value.py().import("coua._convert")?.call_method1(function, (value,))
 }
 
 /// Values that polars has yet to compute.

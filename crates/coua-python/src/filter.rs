@@ -7,18 +7,18 @@ use std::sync::Arc;
 use coua::window::{Clock, Generations};
 use coua::{BatchFull, KeyHash, KeyHasher};
 use coua_store::Notes;
-use numpy::{Element, PyArray1};
+use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::batch::{Batch, Nulls, Outcome};
-use crate::collect::batch_of;
+use crate::collect::{batch_of, converted};
+use crate::error;
 use crate::loss::Loss;
 use crate::shared::Shared;
 use crate::signals::aside;
 use crate::state::State;
-use crate::{error, times};
 
 /// The common base of `CuckooFilter`, `Window`, and `File`.
 ///
@@ -203,7 +203,7 @@ impl Filter {
                 "this filter does not use times; create it with clock=\"given\"",
             ));
         }
-        let times = times::milliseconds(times)?;
+        let times = converted("milliseconds", times)?.cast_into::<PyArray1<u64>>()?.to_vec()?;
         if times.len() != batch.len() {
             let (times, keys) = (times.len(), batch.len());
             return Err(PyValueError::new_err(format!("found {times} times for {keys} keys")));

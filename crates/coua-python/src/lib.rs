@@ -24,14 +24,12 @@ mod loss;
 mod methods;
 mod opened;
 mod options;
-mod pandas;
 mod parts;
 mod plan;
 mod shards;
 mod shared;
 mod signals;
 mod state;
-mod times;
 mod values;
 mod whole;
 mod window;
@@ -50,7 +48,7 @@ mod _coua {
     #[pymodule_export]
     use crate::fork::after_fork;
     #[pymodule_export]
-    use crate::plan::{Plan, plan};
+    use crate::plan::plan;
     #[pymodule_export]
     use crate::shards::shards;
     #[pymodule_export]

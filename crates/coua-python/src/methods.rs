@@ -153,7 +153,7 @@ impl Filter {
         times: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         match keys.cast::<Self>() {
-            Ok(other) => whole::unite_into(slf, other),
+            Ok(other) => whole::combine_into(slf, other, whole::unite),
             Err(_) => slf.get().add_many(keys, null, times).map(drop),
         }
     }
@@ -305,12 +305,12 @@ impl Filter {
     /// >>> len(monday), "b" in monday
     /// (2, True)
     fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
-        whole::unite_into(slf, other)
+        whole::combine_into(slf, other, whole::unite)
     }
 
     /// The union of two filters, as by `|=`.
     fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        whole::union(slf.get(), other)
+        whole::combined(slf.get(), other, whole::unite)
     }
 
     /// Removes the keys that are not in the other filter: the intersection of sets. Both need the same parameters, as
@@ -323,12 +323,12 @@ impl Filter {
     /// >>> "a" in monday, "b" in monday
     /// (False, True)
     fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<()> {
-        whole::intersect_with(slf, other)
+        whole::combine_into(slf, other, whole::intersect)
     }
 
     /// The intersection of two filters, as by `&=`.
     fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        whole::intersection(slf.get(), other)
+        whole::combined(slf.get(), other, whole::intersect)
     }
 
     /// Removes all keys. A window keeps its clock.

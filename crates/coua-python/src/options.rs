@@ -1,7 +1,5 @@
 //! Keywords that describe a new filter.
 
-use std::time::Duration;
-
 use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{KeyHasher, WhenFull};
 use coua_store::Requirements;
@@ -9,6 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::collect::converted;
 use crate::error::{self, Mismatch};
 use crate::values::{Secret, Whole};
 
@@ -221,15 +220,7 @@ impl<'py> FromPyObject<'_, 'py> for Length {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let Ok(text) = value.extract::<String>() else {
-            let length: Duration = value.extract().map_err(|_| {
-                PyTypeError::new_err("a window must be text such as \"7d\", or a timedelta")
-            })?;
-            return Ok(Self(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)));
-        };
-        parsed(&text).map(Self).ok_or_else(|| {
-            unknown("window", &text, "a number with ms, s, m, h, d or w, such as \"7d\" or \"36h\"")
-        })
+        converted("length", &value)?.extract().map(Self)
     }
 }
 
@@ -242,20 +233,3 @@ const UNITS: [(&str, u64); 6] = [
     ("s", 1000),
     ("ms", 1),
 ];
-
-/// Several parts are added up.
-fn parsed(text: &str) -> Option<u64> {
-    let mut rest = text.trim();
-    let mut sum = 0u64;
-    while !rest.is_empty() {
-        let digits = rest.find(|letter: char| !letter.is_ascii_digit())?;
-        let (number, after) = rest.split_at(digits);
-        let letters =
-            after.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(after.len());
-        let (unit, after) = after.split_at(letters);
-        let (_, milliseconds) = *UNITS.iter().find(|(name, _)| *name == unit)?;
-        sum = sum.checked_add(number.parse::<u64>().ok()?.checked_mul(milliseconds)?)?;
-        rest = after.trim_start();
-    }
-    (!text.trim().is_empty()).then_some(sum)
-}

@@ -22,38 +22,31 @@ pub(crate) fn copy(filter: &Filter, py: Python<'_>) -> PyResult<Py<PyAny>> {
     in_memory(py, filter.copied(py)?, &filter.notes(py)?)
 }
 
-pub(crate) fn unite_into(filter: &Bound<'_, Filter>, other: &Bound<'_, Filter>) -> PyResult<()> {
-    if filter.is(other) {
-        return Ok(());
-    }
-    let other = other.get().copied(other.py())?;
-    filter.get().remake(filter.py(), move |filter| unite(filter, &other))
-}
+/// Changes a filter by another one; not by itself, which would change nothing.
+type Combine = fn(&mut Generations, &Generations) -> PyResult<()>;
 
-pub(crate) fn union(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<PyAny>> {
-    let py = other.py();
-    let mut union = filter.copied(py)?;
-    let other = other.get().copied(py)?;
-    let union = aside(py, move || unite(&mut union, &other).map(|()| union))??;
-    in_memory(py, union, &filter.notes(py)?)
-}
-
-pub(crate) fn intersect_with(
+pub(crate) fn combine_into(
     filter: &Bound<'_, Filter>,
     other: &Bound<'_, Filter>,
+    combine: Combine,
 ) -> PyResult<()> {
     if filter.is(other) {
         return Ok(());
     }
     let other = other.get().copied(other.py())?;
-    filter.get().remake(filter.py(), move |filter| intersect(filter, &other))
+    filter.get().remake(filter.py(), move |filter| combine(filter, &other))
 }
 
-pub(crate) fn intersection(filter: &Filter, other: &Bound<'_, Filter>) -> PyResult<Py<PyAny>> {
+/// [`combine_into`] a copy.
+pub(crate) fn combined(
+    filter: &Filter,
+    other: &Bound<'_, Filter>,
+    combine: Combine,
+) -> PyResult<Py<PyAny>> {
     let py = other.py();
     let mut both = filter.copied(py)?;
     let other = other.get().copied(py)?;
-    let both = aside(py, move || intersect(&mut both, &other).map(|()| both))??;
+    let both = aside(py, move || combine(&mut both, &other).map(|()| both))??;
     in_memory(py, both, &filter.notes(py)?)
 }
 
@@ -140,7 +133,7 @@ fn in_memory(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<
     })
 }
 
-fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
+pub(crate) fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
     match (filter.unbounded_mut(), other.unbounded()) {
         (Some(into), Some(from)) => into.merge_unique(from),
         _ => filter.merge(other),
@@ -148,7 +141,7 @@ fn unite(filter: &mut Generations, other: &Generations) -> PyResult<()> {
     .map_err(|error| MergeError::new_err(error.to_string()))
 }
 
-fn intersect(filter: &mut Generations, other: &Generations) -> PyResult<()> {
+pub(crate) fn intersect(filter: &mut Generations, other: &Generations) -> PyResult<()> {
     let (Some(into), Some(from)) = (filter.unbounded_mut(), other.unbounded()) else {
         return Err(MergeError::new_err(
             "windows cannot be intersected, because their keys have times",

@@ -43,6 +43,14 @@ def test_windows_forget() -> None:
     assert counted.contains_many(range(900, 1000)).all() and not counted.contains_many(range(800)).any()
 
 
+def test_lengths_add_up() -> None:
+    empty = bytes(coua.Window("1w2d 3h4m5s6ms", clock="given"))
+    whole = timedelta(days=9, hours=3, minutes=4, seconds=5, milliseconds=6)
+    assert bytes(coua.Window(whole, clock="given")) == empty
+    with pytest.raises(ValueError, match='window is "7x": expected a number with ms, s, m, h, d or w'):
+        coua.Window("7x")
+
+
 def test_a_window_by_arrival_forgets_by_the_clock() -> None:
     window = coua.Window("200ms", generations=2)
     assert window.add("a") and not window.add("a")
@@ -60,6 +68,9 @@ def test_a_window_by_arrival_forgets_by_the_clock() -> None:
         {"length": "7x"},
         {"length": ""},
         {"length": "7"},
+        {"length": "1d 2"},
+        {"length": "5m s"},
+        {"length": timedelta(days=-1)},
         {"length": "1h", "items": 3},
         {"items": 3, "clock": "given"},
         {"items": 3},

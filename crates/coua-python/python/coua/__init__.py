@@ -17,13 +17,12 @@ from coua._coua import (
     CuckooFilter,
     File,
     Filter,
-    Plan,
     Window,
     _after_fork,
     open,
-    plan,
     shards,
 )
+from coua._plan import Plan, plan
 from coua.errors import Closed, Error, FileError, Full, LoadError, Locked, MergeError, Mismatch
 
 __all__ = [

@@ -1,0 +1,122 @@
+"""Converts arguments for the Rust part."""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def plain_numpy(array: NDArray[Any]) -> NDArray[Any] | list[Any]:
+    """The keys of an array as one of 64 bits each, as rows of bytes, or as a list of objects. Nulls are None."""
+    if array.ndim != 1:
+        raise ValueError(f"keys are an array of {array.ndim} dimensions; use one of 1 dimension, such as keys.ravel()")
+    kind, width = array.dtype.kind, array.dtype.itemsize
+    if array.size == 0 or hasattr(array, "mask"):
+        return array.tolist()
+    if kind in "iu":
+        # A negative integer is its two's complement.
+        return array.astype(f"{kind}8", copy=False).view("u8")
+    if kind in "SV" and width > 0 and array.dtype.fields is None:
+        return np.ascontiguousarray(array).view("u1").reshape(len(array), width)
+    if kind == "T":
+        missing = getattr(array.dtype, "na_object", "")
+        return [None if item is missing and not isinstance(item, str) else item for item in array.tolist()]
+    if kind in "USVO":
+        return array.tolist()
+    bits = f"u{width}" if width in (1, 2, 4, 8) else f"V{width}"
+    raise TypeError(
+        f"an array of {array.dtype} has no keys (integers, str and bytes are); "
+        f'use array.view("{bits}") for its bits, or array.astype(str)'
+    )
+
+
+class _Stream:
+    """A column of Arrow."""
+
+    def __init__(self, column: Any) -> None:
+        self._column, self._capsule = column, column.__arrow_c_stream__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._capsule
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+
+def _rows(table: Any) -> Iterator[tuple[Any, ...] | None]:
+    is_null = table.isna().any(axis=1)
+    return (None if null else row for row, null in zip(table.itertuples(index=False, name=None), is_null, strict=True))
+
+
+def keys_of_pandas(keys: Any) -> Any:
+    """The keys of a column, index or table of pandas, as an array, a stream of Arrow or objects. None for others."""
+    pandas: Any = sys.modules.get("pandas")
+    if pandas is None:
+        return None
+    if isinstance(keys, pandas.MultiIndex):
+        keys = keys.to_frame(index=False, allow_duplicates=True)
+    if isinstance(keys, pandas.DataFrame):
+        if keys.shape[1] < 2:
+            raise TypeError('a table of one column has no keys; use the column, such as frame["url"]')
+        return _rows(keys)
+    if not isinstance(keys, pandas.Series | pandas.Index):
+        return None
+    if isinstance(keys.dtype, np.dtype):
+        if keys.dtype.kind != "O":
+            return keys.to_numpy()
+    elif hasattr(keys, "__arrow_c_stream__"):
+        try:
+            return _Stream(keys)
+        except ImportError:
+            pass  # without pyarrow
+    return keys.astype(object).where(keys.notna(), None).to_numpy()
+
+
+def _utc(time: object) -> datetime:
+    if not isinstance(time, datetime):
+        raise _no_times()
+    return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+
+
+def _no_times() -> TypeError:
+    return TypeError("times must be datetime64, datetime objects, or integers (milliseconds since 1970)")
+
+
+def milliseconds(times: Iterable[Any]) -> NDArray[np.uint64]:
+    """Times as numpy or pandas have them, `datetime` objects, or milliseconds since 1970. Without a zone they are UTC."""
+    pandas: Any = sys.modules.get("pandas")
+    if pandas is not None and hasattr(getattr(times, "dtype", None), "tz"):
+        times = pandas.DatetimeIndex(times).tz_convert(None)
+    array = np.asarray(times)
+    if array.dtype.kind == "O":
+        array = np.array([_utc(time) for time in array], "datetime64[ms]")
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[ms]")
+    elif array.dtype.kind not in "iu":
+        raise _no_times()
+    array = array.astype(np.int64)
+    if array.size > 0 and array.min() < 0:
+        raise ValueError("a time is before 1970, or missing")
+    return array.astype(np.uint64)
+
+
+_UNITS = {"w": 7 * 86_400_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+
+
+def length(window: object) -> int:
+    """A `timedelta`, or text such as "7d" or "1h 30m", in milliseconds."""
+    if isinstance(window, timedelta):
+        milliseconds = window // timedelta(milliseconds=1)
+    elif not isinstance(window, str):
+        raise TypeError('a window must be text such as "7d", or a timedelta')
+    elif re.fullmatch(r"(\s*[0-9]+(ms|[smhdw]))+\s*", window):
+        milliseconds = sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9]+)(ms|[smhdw])", window))
+    else:
+        raise ValueError(f'window is "{window}": expected a number with ms, s, m, h, d or w, such as "7d" or "36h"')
+    if not 0 <= milliseconds < 2**64:
+        raise ValueError(f'window is "{window}": expected 0 to 2**64 - 1 milliseconds')
+    return milliseconds
