@@ -56,7 +56,7 @@ export function growth(root, save) {
   const state = stateOf("grow", { step: 5 });
   state.step = within(state.step, 1, GROW_STEPS);
   const text = live();
-  const bar = el("div", { class: "segments", role: "img" });
+  const bar = el("div", { class: "segments", role: "img", "aria-label": t("growSegments") });
   const figure = el("div", { class: "figure" });
   const chainText = el("p");
   const example = live();

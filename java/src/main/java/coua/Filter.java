@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
+import java.util.Arrays;
 import java.util.Objects;
 
 /**
@@ -378,11 +379,11 @@ public final class Filter implements AutoCloseable {
     private static final int CHUNK = 1 << 16;
 
     /** Keys of a batch. */
-    private interface Keys {
-        int length();
+    private record Keys(int length, Pack pack) {}
 
-        /** Copies some keys to the struct coua_keys. */
-        MemorySegment pack(Arena arena, int from, int count);
+    /** Copies some keys to the struct coua_keys. */
+    private interface Pack {
+        MemorySegment apply(Arena arena, int from, int count);
     }
 
     private static MemorySegment packed(Arena arena, int kind, int count, MemorySegment data, MemorySegment sizes) {
@@ -395,27 +396,15 @@ public final class Filter implements AutoCloseable {
     }
 
     private static Keys integers(long[] keys) {
-        return new Keys() {
-            @Override
-            public int length() {
-                return keys.length;
-            }
-
-            @Override
-            public MemorySegment pack(Arena arena, int from, int count) {
-                var data = arena.allocate(8L * count, 8);
-                MemorySegment.copy(keys, from, data, JAVA_LONG, 0, count);
-                return packed(arena, 3, count, data, MemorySegment.NULL);
-            }
-        };
+        return new Keys(keys.length, (arena, from, count) -> {
+            var data = arena.allocate(8L * count, 8);
+            MemorySegment.copy(keys, from, data, JAVA_LONG, 0, count);
+            return packed(arena, 3, count, data, MemorySegment.NULL);
+        });
     }
 
     private static byte[][] utf8(String[] keys) {
-        var bytes = new byte[keys.length][];
-        for (int i = 0; i < keys.length; i++) {
-            bytes[i] = keys[i] == null ? null : utf8(keys[i]);
-        }
-        return bytes;
+        return Arrays.stream(keys).map(key -> key == null ? null : utf8(key)).toArray(byte[][]::new);
     }
 
     private static Keys bytes(byte[][] keys) {
@@ -423,30 +412,22 @@ public final class Filter implements AutoCloseable {
             int place = i;
             Objects.requireNonNull(keys[i], () -> "key " + place + " of the batch is null; nothing was done");
         }
-        return new Keys() {
-            @Override
-            public int length() {
-                return keys.length;
+        return new Keys(keys.length, (arena, from, count) -> {
+            long bytes = 0;
+            for (int i = from; i < from + count; i++) {
+                bytes += keys[i].length;
             }
-
-            @Override
-            public MemorySegment pack(Arena arena, int from, int count) {
-                long bytes = 0;
-                for (int i = 0; i < count; i++) {
-                    bytes += keys[from + i].length;
-                }
-                var data = arena.allocate(Math.max(bytes, 1));
-                var offsets = arena.allocate(8L * (count + 1), 8);
-                long end = 0;
-                for (int i = 0; i < count; i++) {
-                    var key = keys[from + i];
-                    MemorySegment.copy(key, 0, data, JAVA_BYTE, end, key.length);
-                    end += key.length;
-                    offsets.setAtIndex(JAVA_LONG, i + 1, end);
-                }
-                return packed(arena, 2, count, data, offsets);
+            var data = arena.allocate(Math.max(bytes, 1));
+            var offsets = arena.allocate(8L * (count + 1), 8);
+            long end = 0;
+            for (int i = 0; i < count; i++) {
+                var key = keys[from + i];
+                MemorySegment.copy(key, 0, data, JAVA_BYTE, end, key.length);
+                end += key.length;
+                offsets.setAtIndex(JAVA_LONG, i + 1, end);
             }
-        };
+            return packed(arena, 2, count, data, offsets);
+        });
     }
 
     /** Takes the answers for some keys, and the failure if some of them were refused. */
@@ -459,7 +440,7 @@ public final class Filter implements AutoCloseable {
         for (int from = 0; from < keys.length(); from += CHUNK) {
             int count = Math.min(CHUNK, keys.length() - from);
             try (var arena = Arena.ofConfined()) {
-                var packed = keys.pack(arena, from, count);
+                var packed = keys.pack().apply(arena, from, count);
                 var found = arena.allocate((long) width * count, 8);
                 int status = use(address -> (int) verb.batch.invokeExact(address, packed, found));
                 var failure = status == 0 ? null : Library.failure(status);

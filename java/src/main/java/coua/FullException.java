@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.stream.IntStream;
 
-/** Keys of a batch were refused, because the filter has no room for them. All others were inserted. */
+/** Keys were refused, because the filter has no room for them. All other keys of a batch were inserted. */
 public final class FullException extends CouaException {
     private static final long serialVersionUID = 1L;
 
@@ -14,8 +14,13 @@ public final class FullException extends CouaException {
     private final boolean[] isNew;
     private final int[] refused;
 
+    /** The exception for a call that is no batch. */
+    FullException(String message) {
+        this(message, new boolean[0], new int[0]);
+    }
+
     private FullException(String message, boolean[] isNew, int[] refused) {
-        super(Status.FULL.ordinal(), message + " (" + refused.length + " keys of the batch were refused)");
+        super(Status.FULL.ordinal(), message);
         this.isNew = isNew;
         this.refused = refused;
     }
@@ -25,15 +30,16 @@ public final class FullException extends CouaException {
         var here = IntStream.range(0, count).filter(i -> found.get(ValueLayout.JAVA_BYTE, i) == REFUSED);
         var later = IntStream.range(from + count, isNew.length);
         var refused = IntStream.concat(here.map(i -> from + i), later).toArray();
-        return new FullException(full.getMessage(), isNew, refused);
+        var message = full.getMessage() + " (" + refused.length + " keys of the batch were refused)";
+        return new FullException(message, isNew, refused);
     }
 
-    /** The answers of the call: true for a new key, false for one that was present or refused. */
+    /** The answers of a batch: true for a new key, false for one that was present or refused. */
     public boolean[] isNew() {
         return isNew.clone();
     }
 
-    /** The places of the keys that were not inserted. */
+    /** The places of the keys of a batch that were not inserted. */
     public int[] refused() {
         return refused.clone();
     }

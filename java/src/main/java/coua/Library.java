@@ -103,7 +103,9 @@ final class Library {
     static CouaException failure(int status) {
         try {
             var message = ((MemorySegment) LAST_ERROR.invokeExact()).reinterpret(Long.MAX_VALUE);
-            return new CouaException(status, inJava(message.getString(0)));
+            var text = inJava(message.getString(0));
+            boolean isFull = status == CouaException.Status.FULL.ordinal();
+            return isFull ? new FullException(text) : new CouaException(status, text);
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }

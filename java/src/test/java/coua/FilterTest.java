@@ -124,6 +124,8 @@ class FilterTest {
             for (int i = 0; i < keys.length; i++) {
                 assertTrue(isRefused[i] || filter.contains(keys[i]));
             }
+            var one = assertThrows(FullException.class, () -> filter.insert("one more"));
+            assertEquals(0, one.refused().length);
         }
     }
 
