@@ -7,22 +7,21 @@
 //! exactly right. For word-like frequencies the estimate is too low, and the filter grows; for a file that repeats
 //! itself after a while it is too high.)
 //!
-//! A wrong forecast costs time or memory, but never changes an answer; and the memory is bounded by about 6 bytes for
-//! each record of the input.
+//! A forecast only replaces a growth of the filter that would take more memory. So a file needs no more memory than the
+//! same records from a pipe, and a wrong forecast never changes an answer.
 
 use coua::CuckooFilter;
 
-/// The share of the input after which the first forecast is made: late enough to see repeats, early enough that the
-/// table to move is small.
-const FIRST_LOOK: f64 = 1.0 / 16.0;
+/// The share of the input between the first marks.
+const FIRST_STEP: f64 = 1.0 / 256.0;
 /// With fewer records of the whole input a forecast is useless, and the filter grows quickly.
 const FEWEST_RECORDS: u64 = 50_000;
 /// Room beyond the forecast: its usual error, without that of a small sample.
 const MARGIN: f64 = 0.01;
-/// The share of its capacity from which a filter is nearly full.
-const NEARLY_FULL: f64 = 0.99;
+/// The share of its capacity from which a filter is nearly full: before its first segments grow.
+const NEARLY_FULL: f64 = 0.85;
 /// A growth below this share of its items is left to the filter.
-const SMALL_GROWTH: f64 = 0.15;
+const SMALL_GROWTH: f64 = 0.05;
 
 /// The state of a run at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +47,6 @@ pub(crate) struct Forecast {
     step: f64,
     /// Records read so far.
     records: u64,
-    first_look_done: bool,
 }
 
 /// Marks kept; at twice this number, every second one is dropped.
@@ -63,9 +61,8 @@ impl Forecast {
             total_bytes,
             fewest_records: FEWEST_RECORDS / shards as u64,
             marks: vec![Moment::default()],
-            step: total_bytes * FIRST_LOOK / MARKS as f64,
+            step: total_bytes * FIRST_STEP,
             records: 0,
-            first_look_done: false,
         })
     }
 
@@ -86,21 +83,17 @@ impl Forecast {
     /// How many more items to make room for, if a forecast is due.
     fn advise(&mut self, now: Moment) -> Option<u64> {
         self.mark(now);
-        if now.records < self.fewest_records {
-            return None;
-        }
-        let is_first =
-            !self.first_look_done && now.consumed as f64 >= self.total_bytes * FIRST_LOOK;
         let nearly_full = now.items as f64 > now.capacity as f64 * NEARLY_FULL;
-        if !(is_first || (nearly_full && self.first_look_done)) {
+        if now.records < self.fewest_records || !nearly_full {
             return None;
         }
         let margin = MARGIN + (now.records as f64).sqrt().recip();
         // After a single block of the input there is nothing to compare.
         let more = self.items_to_come(now)? * (1.0 + margin);
-        self.first_look_done = true;
-        let room = now.capacity.saturating_sub(now.items) as f64;
-        (more > room + now.items as f64 * SMALL_GROWTH).then_some(more as u64)
+        let (items, room) = (now.items as f64, (now.capacity - now.items) as f64);
+        // By itself, the filter makes room for as many items again.
+        let is_worth_it = more > room + items * SMALL_GROWTH && more < room + now.capacity as f64;
+        is_worth_it.then_some(more as u64)
     }
 
     fn mark(&mut self, now: Moment) {
@@ -205,14 +198,23 @@ mod tests {
         for (number, block) in (1..).zip((0..records).step_by(16_000)) {
             of_shard += 2_000 + number * 7_919 % 101 - 50;
             let consumed = (block + 16_000).min(records) * RECORD_BYTES;
+            while capacity < of_shard {
+                capacity *= 2;
+            }
             let now = Moment { consumed, records: of_shard, items: of_shard, capacity };
             if let Some(more) = forecast.advise(now) {
-                assert!(number <= 4, "late, with block {number}");
                 capacity = of_shard + more;
             }
         }
         let ratio = capacity as f64 / of_shard as f64;
         assert!((0.99..1.06).contains(&ratio), "{ratio}");
+    }
+
+    /// Nothing tells that the second half repeats the first.
+    #[test]
+    fn a_list_that_comes_twice_takes_no_more_room_than_from_a_pipe() {
+        let half = RECORDS as f64 / 2.0;
+        assert!(capacities(|records| records.min(half)).is_empty());
     }
 
     #[test]
