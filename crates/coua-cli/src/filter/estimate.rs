@@ -91,8 +91,8 @@ impl Forecast {
         // After a single block of the input there is nothing to compare.
         let more = self.items_to_come(now)? * (1.0 + margin);
         let (items, room) = (now.items as f64, (now.capacity - now.items) as f64);
-        // By itself, the filter makes room for as many items again.
-        let is_worth_it = more > room + items * SMALL_GROWTH && more < room + now.capacity as f64;
+        // By itself, the filter makes room for at least as many items again.
+        let is_worth_it = more > room + items * SMALL_GROWTH && more < items;
         is_worth_it.then_some(more as u64)
     }
 
