@@ -90,7 +90,7 @@ impl Forecast {
         let margin = MARGIN + (now.records as f64).sqrt().recip();
         // After a single block of the input there is nothing to compare.
         let more = self.items_to_come(now)? * (1.0 + margin);
-        let (items, room) = (now.items as f64, (now.capacity - now.items) as f64);
+        let (items, room) = (now.items as f64, now.capacity.saturating_sub(now.items) as f64);
         // By itself, the filter makes room for at least as many items again.
         let is_worth_it = more > room + items * SMALL_GROWTH && more < items;
         is_worth_it.then_some(more as u64)

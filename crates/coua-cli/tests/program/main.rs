@@ -17,6 +17,7 @@ mod keys;
 mod keys_as_they_come;
 mod known;
 mod large;
+mod memory;
 mod messages;
 mod moved;
 mod needs_awk;
