@@ -143,7 +143,7 @@ fn of_load(error: &LoadError) -> coua_status {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let status = match &error.reason {
-            Reason::Busy => COUA_BUSY,
+            Reason::Busy | Reason::OpenHere => COUA_BUSY,
             Reason::Load(error) => of_load(error),
             Reason::Damaged { .. } | Reason::Replay { .. } | Reason::Blank | Reason::NotRegular => {
                 COUA_NOT_A_FILTER

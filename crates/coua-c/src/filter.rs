@@ -149,8 +149,8 @@ impl coua_filter {
         if matches!(*state, State::Memory(_)) {
             return Err(no_file());
         }
-        if let State::Written(open) = &mut *state {
-            open.store.commit_at_end()?;
+        if let State::Written(store) = &mut *state {
+            store.commit_at_end()?;
         }
         *state = State::Closed;
         Ok(())

@@ -18,7 +18,6 @@ pub mod exports;
 mod failure;
 pub mod filter;
 pub mod keys;
-mod open;
 pub mod options;
 mod pointer;
 mod state;

@@ -5,7 +5,6 @@ use coua::{KeyHasher, SharedCuckooFilter};
 use coua_store::{Store, View};
 
 use crate::failure::{Failure, Outcome};
-use crate::open::OpenStore;
 
 /// How two filters are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub(crate) fn key_note(view: &View) -> Option<Vec<u8>> {
 pub(crate) enum State {
     Memory(Generations),
     /// In a file that this process writes.
-    Written(Box<OpenStore>),
+    Written(Box<Store>),
     /// In a file opened for reading.
     Read(Box<View>),
     /// Its file was closed.
@@ -53,7 +52,7 @@ impl State {
     /// How the program makes the keys of its file, if the file says so.
     pub(crate) fn key_note(&self) -> Option<Vec<u8>> {
         match self {
-            Self::Written(open) => open.store.note(KEY_NOTE).map(<[u8]>::to_vec),
+            Self::Written(store) => store.note(KEY_NOTE).map(<[u8]>::to_vec),
             Self::Read(view) => key_note(view),
             Self::Memory(_) | Self::Closed => None,
         }
@@ -62,7 +61,7 @@ impl State {
     fn items(&self) -> Option<&Generations> {
         match self {
             Self::Memory(filter) => Some(filter),
-            Self::Written(open) => Some(open.store.filter()),
+            Self::Written(store) => Some(store.filter()),
             Self::Read(view) => Some(&view.filter),
             Self::Closed => None,
         }
@@ -85,7 +84,7 @@ impl State {
     pub(crate) fn changed(&mut self) -> Outcome<Changed<'_>> {
         match self {
             Self::Memory(filter) => Ok(Changed::Memory(filter)),
-            Self::Written(open) => Ok(Changed::Written(&mut open.store)),
+            Self::Written(store) => Ok(Changed::Written(store)),
             Self::Read(_) => Err(Failure::unsupported(
                 "the file was opened by coua_store_read(); open it for changes with coua_store_open()",
             )),
@@ -101,7 +100,7 @@ impl State {
         let time = now();
         match self {
             Self::Memory(filter) => filter.advance(time),
-            Self::Written(open) => open.store.advance(time),
+            Self::Written(store) => store.advance(time),
             Self::Read(view) => view.filter.advance(time),
             Self::Closed => {}
         }

@@ -83,6 +83,7 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
         Reason::Busy => {
             Locked::new_err(format!("{error}; wait for it (wait=), or use another file"))
         }
+        Reason::OpenHere => Locked::new_err(error.to_string()),
         Reason::Load(coua::LoadError::OutOfMemory(_)) => PyMemoryError::new_err(error.to_string()),
         Reason::Load(_) => LoadError::new_err(error.to_string()),
         _ => Error::new_err(error.to_string()),

@@ -11,11 +11,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
-use parking_lot::Mutex;
-
 use crate::error;
 use crate::filter::Filter;
-use crate::opened::{self, Opened};
 use crate::options::{Length, Options, check_empty, take};
 use crate::state::State;
 use crate::values::{FileName, Whole};
@@ -31,8 +28,6 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct File {
     path: PathBuf,
-    /// The methods of a file open for writing.
-    opened: Mutex<Option<Opened>>,
 }
 
 /// Opens the filter in a file, or creates it.
@@ -76,19 +71,17 @@ pub(crate) fn open(
     if let Some(key) = wanted.key() {
         options = options.key(key);
     }
-    let (state, opened) = if is_readonly {
+    let state = if is_readonly {
         let view = py.detach(|| options.read(&path)).map_err(|error| error::store(&error))?;
-        (State::Read(view), None)
+        State::Read(view)
     } else {
         let lock = lock(py, &path, patience(wait.as_ref())?)?;
-        let opened = Opened::new(lock.target());
-        (written(py, &options, lock, &wanted)?, Some(opened))
+        written(py, &options, lock, &wanted)?
     };
     wanted.agree_with(state.filter()).inspect_err(|error| {
         error.add_note(py, format!("(file {})", path.display())).ok();
     })?;
-    let file = File { path, opened: Mutex::new(opened) };
-    Py::new(py, PyClassInitializer::from(Filter::new(state)).add_subclass(file))
+    Py::new(py, PyClassInitializer::from(Filter::new(state)).add_subclass(File { path }))
 }
 
 fn written(
@@ -122,7 +115,6 @@ fn patience(wait: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
 fn lock(py: Python<'_>, path: &Path, patience: Option<Duration>) -> PyResult<Lock> {
     let begin = Instant::now();
     loop {
-        opened::check(path)?;
         match py.detach(|| Lock::take(path, Wait::No)) {
             Err(StoreError { reason: Reason::Busy, .. })
                 if patience.is_none_or(|most| begin.elapsed() < most) =>
@@ -144,12 +136,7 @@ impl File {
                     _ => Ok(()),
                 }
             })?;
-        slf.get().note_closed();
         finished.map_err(|error| error::store(&error))
-    }
-
-    fn note_closed(&self) {
-        drop(self.opened.lock().take());
     }
 }
 
@@ -173,9 +160,7 @@ impl File {
     /// Closes the file without a commit; uncommitted changes are lost.
     fn abandon(slf: &Bound<'_, Self>) -> PyResult<()> {
         let shared = slf.as_super().get().shared();
-        shared.replace(slf.py(), |state| drop(mem::replace(state, State::Closed)))?;
-        slf.get().note_closed();
-        Ok(())
+        shared.replace(slf.py(), |state| drop(mem::replace(state, State::Closed)))
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {

@@ -22,7 +22,6 @@ mod fork;
 mod key;
 mod loss;
 mod methods;
-mod opened;
 mod options;
 mod parts;
 mod plan;

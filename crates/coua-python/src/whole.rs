@@ -12,7 +12,6 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::cuckoo::CuckooFilter;
 use crate::error::{self, MergeError};
 use crate::filter::Filter;
-use crate::opened;
 use crate::signals::{Signals, aside};
 use crate::state::State;
 use crate::values::{rate, size};
@@ -76,7 +75,6 @@ fn same(one: &Generations, other: &Generations) -> bool {
 }
 
 pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()> {
-    opened::check(path)?;
     let (copy, notes) = (filter.copied(py)?, filter.notes(py)?);
     let signals = Signals::new();
     let saved = py.detach(|| {

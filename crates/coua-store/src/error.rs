@@ -77,6 +77,9 @@ pub enum Reason {
     /// Another process is writing the filter.
     #[error("another process is writing it")]
     Busy,
+    /// This process has the filter open for writing.
+    #[error("this process has it open for writing; use that filter, or close it first")]
+    OpenHere,
     /// The snapshot cannot be loaded.
     #[error("{0}")]
     Load(#[source] LoadError),

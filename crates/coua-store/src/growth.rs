@@ -43,7 +43,7 @@ pub(crate) enum Growth {
 
 /// The numbers that decide; sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Situation {
+pub(crate) struct CommitInputs {
     pub(crate) limits: Limits,
     /// The snapshot; 0 if there is none.
     pub(crate) snapshot: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Situation {
     pub(crate) is_at_work: bool,
 }
 
-impl Situation {
+impl CommitInputs {
     /// The size of the present snapshot, or of the next one if that will be larger.
     pub(crate) fn largest(&self) -> u64 {
         self.snapshot.max(self.filter)
@@ -104,10 +104,10 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// With sizes in MiB.
-    fn situation(sizes: [u64; 4]) -> Situation {
+    fn commit_inputs(sizes: [u64; 4]) -> CommitInputs {
         let [snapshot, filter, log, notes] = sizes.map(|size| size * MIB);
         let limits = Limits::default();
-        Situation { limits, snapshot, filter, log, notes, is_at_work: false }
+        CommitInputs { limits, snapshot, filter, log, notes, is_at_work: false }
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
             ([400, 400, 99, 0], false, none, Append),
         ];
         for (numbers, is_at_work, available, expected) in table {
-            let growth = Situation { is_at_work, ..situation(numbers) }.growth(|| available);
+            let growth = CommitInputs { is_at_work, ..commit_inputs(numbers) }.growth(|| available);
             assert_eq!(growth, expected, "{numbers:?}, {is_at_work}, {available:?}");
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn limits_decide() {
         let growth = |limits: Limits, log| {
-            Situation { limits, ..situation([12, 12, log, 0]) }.growth(|| None)
+            CommitInputs { limits, ..commit_inputs([12, 12, log, 0]) }.growth(|| None)
         };
         let limits = Limits { max_log: Some(2 * MIB), ..Limits::default() };
         assert_eq!([1, 2].map(|log| growth(limits, log)), [Growth::Append, Growth::Rewrite]);
@@ -171,14 +171,15 @@ mod tests {
 
     #[test]
     fn small_filters_end_without_a_log() {
-        let at_end = |snapshot, log| situation([snapshot, snapshot, log, 0]).is_rewritten_at_end();
+        let at_end =
+            |snapshot, log| commit_inputs([snapshot, snapshot, log, 0]).is_rewritten_at_end();
         assert!(at_end(1, 0) && !at_end(2, 0));
         assert!(!at_end(400, 99) && at_end(400, 100));
     }
 
     #[test]
     fn room_is_for_small_commits() {
-        let has_room = |changes| situation([4, 4, 0, 0]).has_room_for(changes);
+        let has_room = |changes| commit_inputs([4, 4, 0, 0]).has_room_for(changes);
         assert!(has_room(1 << 16) && !has_room((1 << 16) + 1) && !has_room(u64::MAX));
     }
 }

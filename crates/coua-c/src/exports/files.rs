@@ -2,11 +2,10 @@
 
 use std::ffi::{c_char, c_void};
 
-use coua_store::{Access, Notes, Options, View, Wait};
+use coua_store::{Access, Lock, Notes, Options, View, Wait};
 
 use super::measures::{Buffer, too_small};
 use crate::filter::{coua_filter, make, with};
-use crate::open::{OpenStore, lock};
 use crate::options::coua_options;
 use crate::pointer;
 use crate::state::State;
@@ -19,7 +18,7 @@ pub unsafe extern "C" fn coua_save(filter: *const coua_filter, path: *const c_ch
     with(filter, |filter| {
         let path = pointer::path(path, "path")?;
         let copy = filter.ask(|asked| asked.snapshot())?;
-        Ok(Options::new().replace(lock(path, Wait::No)?, copy, Notes::default())?)
+        Ok(Options::new().replace(Lock::take(path, Wait::No)?, copy, Notes::default())?)
     })
 }
 
@@ -85,12 +84,12 @@ pub unsafe extern "C" fn coua_store_open(
     make(created, || {
         let wanted = coua_options::of(options)?;
         let wait = if wait == 0 { Wait::No } else { Wait::UntilFree };
-        let lock = lock(pointer::path(path, "path")?, wait)?;
+        let lock = Lock::take(pointer::path(path, "path")?, wait)?;
         // What cannot be built leaves no file.
         let new = if lock.is_new() { Some(wanted.build()?) } else { None };
         let store = keyed(Options::new(), wanted.key).write_locked(lock, new.map(|new| || new))?;
         wanted.check(store.filter())?;
-        Ok(State::Written(Box::new(OpenStore::new(store))).into())
+        Ok(State::Written(Box::new(store)).into())
     })
 }
 

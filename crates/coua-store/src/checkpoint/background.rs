@@ -18,7 +18,7 @@ use std::thread;
 
 use coua::window::Generations;
 
-use super::write::{Next, Pace, Signals, write_file};
+use super::write::{Pace, ReservedFile, Signals, write_file};
 use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan};
@@ -34,7 +34,7 @@ pub(super) struct Background {
     pub(super) signals: Arc<Signals>,
     path: PathBuf,
     /// In a mutex that is never locked, so that threads can share the store for reading.
-    pub(super) made: Mutex<Receiver<Result<Made, StoreError>>>,
+    pub(super) finished: Mutex<Receiver<Result<FinishedSnapshot, StoreError>>>,
 }
 
 impl Background {
@@ -43,21 +43,21 @@ impl Background {
         let (path, target) = (task.next.path.clone(), task.present.path.clone());
         let committed = AtomicU64::new(task.present.until.at);
         let signals = Arc::new(Signals { stop: AtomicBool::new(false), committed });
-        let (sender, made) = channel();
+        let (sender, finished) = channel();
         let of_thread = signals.clone();
         // If the store is gone, the new file is dropped here.
         let work = Box::new(move || drop(sender.send(task.run(&of_thread))));
         spawn.start(work, &signals).map_err(|source| {
             StoreError::io(&target, "start the background snapshot of", source)
         })?;
-        Ok(Self { signals, path, made: Mutex::new(made) })
+        Ok(Self { signals, path, finished: Mutex::new(finished) })
     }
 
     /// The result of the thread; none while it is working.
-    pub(super) fn poll(&mut self, target: &Path) -> Option<Result<Made, StoreError>> {
-        let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match made.try_recv() {
-            Ok(made) => Some(made),
+    pub(super) fn poll(&mut self, target: &Path) -> Option<Result<FinishedSnapshot, StoreError>> {
+        let finished = self.finished.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match finished.try_recv() {
+            Ok(finished) => Some(finished),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
                 let source = io::Error::other("its thread ended early");
@@ -68,24 +68,24 @@ impl Background {
 
     /// Stops the thread, whose further writes reach no named file. The receiver returns when its memory and disk space
     /// are free.
-    pub(super) fn stop(self, disk: &dyn Disk) -> Receiver<Result<Made, StoreError>> {
+    pub(super) fn stop(self, disk: &dyn Disk) -> Receiver<Result<FinishedSnapshot, StoreError>> {
         self.signals.stop.store(true, Ordering::Relaxed);
         disk.remove(&self.path).ok();
-        self.made.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.finished.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The next file, synced and without its final name.
 #[derive(Debug)]
-pub(crate) struct Made {
-    pub(super) next: Next,
+pub(crate) struct FinishedSnapshot {
+    pub(super) next: ReservedFile,
     pub(super) log: Log,
     /// It has the frames of the present log up to this mark.
     pub(super) copied: Mark,
 }
 
 /// The committed state of the present file.
-pub(super) struct Present {
+pub(super) struct CommittedState {
     file: File,
     /// For messages only.
     path: PathBuf,
@@ -94,7 +94,7 @@ pub(super) struct Present {
     notes: Notes,
 }
 
-impl Present {
+impl CommittedState {
     pub(super) fn of(lock: &Lock, log: &Log, notes: &Notes) -> Result<Self, StoreError> {
         let path = lock.target().to_owned();
         // Opens the file again, for a separate position.
@@ -114,12 +114,12 @@ impl Present {
 pub(super) struct Task {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) loading: Loading,
-    pub(super) present: Present,
-    pub(super) next: Next,
+    pub(super) present: CommittedState,
+    pub(super) next: ReservedFile,
 }
 
 impl Task {
-    fn run(self, signals: &Signals) -> Result<Made, StoreError> {
+    fn run(self, signals: &Signals) -> Result<FinishedSnapshot, StoreError> {
         let present = &self.present;
         let filter = self.filter(signals)?;
         let to = self.next.target(&*self.disk);
@@ -132,14 +132,14 @@ impl Task {
             to.sync()?;
             let is_close = committed.load(Ordering::Relaxed) < copied.at + CLOSE;
             if is_close || signals.is_stopped() {
-                return Ok(Made { next: self.next, log, copied });
+                return Ok(FinishedSnapshot { next: self.next, log, copied });
             }
         }
     }
 
     /// The filter as it was committed.
     fn filter(&self, signals: &Signals) -> Result<Generations, StoreError> {
-        let Present { file, path, base, until, .. } = &self.present;
+        let CommittedState { file, path, base, until, .. } = &self.present;
         let unreadable = |source| Reason::Load(source).at(path);
         let check_stopped = || {
             let canceled = || StoreError::io(path, "write", io::Error::other("canceled"));

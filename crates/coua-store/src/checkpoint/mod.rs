@@ -21,11 +21,11 @@ use crate::log::{Base, Log, Mark, Scan, Transaction};
 use crate::memory::Residence;
 use crate::notes::Notes;
 use crate::recover::Loading;
-use background::{Background, Present, Task};
+use background::{Background, CommittedState, Task};
 pub(crate) use write::{Cancel, Pace};
-use write::{Next, write_file};
+use write::{ReservedFile, write_file};
 
-pub(crate) use background::{Made, Spawn, Threads};
+pub(crate) use background::{FinishedSnapshot, Spawn, Threads};
 #[cfg(test)]
 pub(crate) use {
     background::Work,
@@ -45,7 +45,7 @@ pub(crate) struct Checkpointer {
     /// Segments of the present snapshot have not been checked since it was opened.
     is_unchecked: bool,
     /// Space for the next snapshot.
-    next: Option<Next>,
+    next: Option<ReservedFile>,
     /// The thread that is writing the next snapshot, if any.
     background: Option<Background>,
 }
@@ -89,7 +89,7 @@ impl Checkpointer {
         let created = self.disk.create(target);
         let (file, path) =
             created.map_err(|source| StoreError::io(target, "create a new snapshot of", source))?;
-        let next = Next { file, path, bytes };
+        let next = ReservedFile { file, path, bytes };
         match self.disk.reserve(&next.file, bytes) {
             Ok(()) => self.next = Some(next),
             Err(source) => {
@@ -124,7 +124,7 @@ impl Checkpointer {
         filter: &Generations,
         notes: &Notes,
     ) -> Result<Log, StoreError> {
-        let next = self.take_next(lock.target())?;
+        let next = self.take_reserved(lock.target())?;
         let pace = Pace::at_once(self.threads, &self.cancel);
         let written = write_file(next.target(&*self.disk), filter, notes, pace);
         self.rename_into_place(next, lock, written)
@@ -137,10 +137,10 @@ impl Checkpointer {
         log: &Log,
         notes: &Notes,
     ) -> Result<(), StoreError> {
-        let next = self.take_next(lock.target())?;
+        let next = self.take_reserved(lock.target())?;
         let path = next.path.clone();
         let (disk, loading) = (self.disk.clone(), self.loading);
-        let started = Present::of(lock, log, notes).and_then(|present| {
+        let started = CommittedState::of(lock, log, notes).and_then(|present| {
             Background::start(&*self.spawn, Task { disk, loading, present, next })
         });
         match started {
@@ -161,28 +161,32 @@ impl Checkpointer {
     }
 
     /// The next file, if a thread has finished it. A failure is returned once.
-    pub(crate) fn made(&mut self, target: &Path) -> Result<Option<Made>, StoreError> {
-        let Some(made) = self.background.as_mut().and_then(|background| background.poll(target))
+    pub(crate) fn poll_finished(
+        &mut self,
+        target: &Path,
+    ) -> Result<Option<FinishedSnapshot>, StoreError> {
+        let Some(finished) =
+            self.background.as_mut().and_then(|background| background.poll(target))
         else {
             return Ok(None);
         };
         let background = self.background.take();
-        if let (Err(_), Some(background)) = (&made, background) {
+        if let (Err(_), Some(background)) = (&finished, background) {
             drop(background.stop(&*self.disk));
         }
-        made.map(Some)
+        finished.map(Some)
     }
 
     /// Appends the later commits and `what` to a file that a thread has written, and renames it into place. Returns
     /// its log. Does not sync the folder.
     pub(crate) fn switch_to(
         &mut self,
-        made: Made,
+        finished: FinishedSnapshot,
         lock: &mut Lock,
         present: &Log,
         what: Transaction<'_>,
     ) -> Result<Log, StoreError> {
-        let Made { next, mut log, copied } = made;
+        let FinishedSnapshot { next, mut log, copied } = finished;
         let to = next.target(&*self.disk);
         let written = Scan::new(lock.file(), lock.target(), present.base())
             .and_then(|scan| log.copy(to, &scan, copied, present.written().at))
@@ -202,7 +206,7 @@ impl Checkpointer {
         }
     }
 
-    fn take_next(&mut self, target: &Path) -> Result<Next, StoreError> {
+    fn take_reserved(&mut self, target: &Path) -> Result<ReservedFile, StoreError> {
         let missing =
             || StoreError::io(target, "replace", io::Error::other("no space was reserved"));
         self.next.take().ok_or_else(missing)
@@ -211,7 +215,7 @@ impl Checkpointer {
     /// Renames a synced file to the name of the filter, if it was written.
     fn rename_into_place(
         &mut self,
-        next: Next,
+        next: ReservedFile,
         lock: &mut Lock,
         written: Result<Log, StoreError>,
     ) -> Result<Log, StoreError> {

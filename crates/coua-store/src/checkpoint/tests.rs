@@ -204,7 +204,7 @@ fn for_a_log_as_large_as_the_filter_commits_wait() {
     bench.commit_until_at_work(&mut store);
     let before = bench.snapshot();
     while bench.snapshot() == before {
-        let (log, most) = (bench.log_bytes(), store.situation().largest() + 400);
+        let (log, most) = (bench.log_bytes(), store.commit_inputs().largest() + 400);
         assert!(log < most, "{log}, {most}");
         bench.commit(&mut store);
     }
@@ -310,12 +310,12 @@ fn without_memory_for_a_thread_the_snapshot_is_written_at_once() {
     let mut bench = Bench::new();
     let mut store = bench.open();
     bench.commit_until_at_work(&mut store);
-    let (sender, made) = channel();
+    let (sender, finished) = channel();
     let source = LoadError::OutOfMemory(OutOfMemory { bytes: 1 << 40 });
     sender.send(Err(Reason::Load(source).at(&bench.path()))).unwrap();
     if let Some(background) = &mut store.checkpointer.background {
         background.signals.stop.store(true, Ordering::Relaxed);
-        background.made = std::sync::Mutex::new(made);
+        background.finished = std::sync::Mutex::new(finished);
     }
     bench.commit(&mut store);
     assert!(bench.snapshot() == bytes_of(&bench.plain));

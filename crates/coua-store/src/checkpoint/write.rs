@@ -19,13 +19,13 @@ use crate::notes::Notes;
 
 /// A file that will replace the filter, with space for a snapshot.
 #[derive(Debug)]
-pub(crate) struct Next {
+pub(crate) struct ReservedFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
 
-impl Next {
+impl ReservedFile {
     pub(crate) fn target<'a>(&'a self, disk: &'a dyn Disk) -> Target<'a> {
         Target { disk, file: &self.file, path: &self.path }
     }

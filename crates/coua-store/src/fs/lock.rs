@@ -6,8 +6,9 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
-use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{mem, process};
 
 use coua::LoadError;
 use coua::snapshot::limit_rights;
@@ -28,9 +29,9 @@ pub enum Wait {
 
 /// Whether the filter must exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
-    IsAnError,
-    GetsAPlaceholder,
+enum IfMissing {
+    Fail,
+    Create,
 }
 
 /// The right to write a filter, until dropped. Dropping it removes a placeholder to which nothing was committed.
@@ -61,10 +62,10 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if another process holds the lock and `wait` is [`Wait::No`], or the file cannot be opened
-    /// for writing.
+    /// [`StoreError`] if this process has the filter open, another process holds the lock and `wait` is [`Wait::No`],
+    /// or the file cannot be opened for writing.
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
-        Self::take_or(path, wait, Missing::GetsAPlaceholder)
+        Self::take_or(path, wait, IfMissing::Create)
     }
 
     /// [`take`](Self::take) for a filter that must exist.
@@ -73,15 +74,21 @@ impl Lock {
     ///
     /// As [`take`](Self::take), and if there is no file.
     pub fn take_existing(path: &Path, wait: Wait) -> Result<Self, StoreError> {
-        Self::take_or(path, wait, Missing::IsAnError)
+        Self::take_or(path, wait, IfMissing::Fail)
     }
 
-    fn take_or(path: &Path, wait: Wait, missing: Missing) -> Result<Self, StoreError> {
+    fn take_or(path: &Path, wait: Wait, if_missing: IfMissing) -> Result<Self, StoreError> {
         let target = linked(path)?;
         let (folder, path) = (folder_of(&target)?, absolute(target));
         loop {
-            let Some((file, is_placeholder)) = open(&path, missing)? else { continue };
+            let Some((file, is_placeholder)) = open(&path, if_missing)? else { continue };
             let locked = match file.try_lock() {
+                // This process would wait for itself.
+                Err(TryLockError::WouldBlock)
+                    if open_here().contains(&(path.clone(), process::id())) =>
+                {
+                    return Err(Reason::OpenHere.at(&path));
+                }
                 Err(TryLockError::WouldBlock) if wait == Wait::No => {
                     return Err(Reason::Busy.at(&path));
                 }
@@ -188,6 +195,31 @@ impl Drop for Lock {
     }
 }
 
+/// The files that this process has open, each with the number of the process: after a fork, those of the parent do not
+/// count.
+static OPEN_HERE: Mutex<Vec<(PathBuf, u32)>> = Mutex::new(Vec::new());
+
+fn open_here() -> MutexGuard<'static, Vec<(PathBuf, u32)>> {
+    OPEN_HERE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The entry of a file that this process has open.
+#[derive(Debug)]
+pub(crate) struct OpenHere(PathBuf);
+
+impl OpenHere {
+    pub(crate) fn new(path: &Path) -> Self {
+        open_here().push((path.to_owned(), process::id()));
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for OpenHere {
+    fn drop(&mut self) {
+        open_here().retain(|(path, _)| *path != self.0);
+    }
+}
+
 fn is_empty(file: &File) -> bool {
     file.metadata().is_ok_and(|found| found.len() == 0)
 }
@@ -199,18 +231,18 @@ fn unlock(file: &File) {
 }
 
 /// Opens the file, and returns whether it was created here; none if it appeared or vanished meanwhile.
-fn open(path: &Path, missing: Missing) -> Result<Option<(File, bool)>, StoreError> {
+fn open(path: &Path, if_missing: IfMissing) -> Result<Option<(File, bool)>, StoreError> {
     let failed = |source| StoreError::io(path, "open for writing", source);
-    let is_missing = match fs::metadata(path) {
+    let is_absent = match fs::metadata(path) {
         Ok(found) if !found.is_file() => return Err(Reason::NotRegular.at(path)),
         Ok(_) => false,
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-        Err(error) if missing == Missing::IsAnError => return Err(failed(error)),
+        Err(error) if if_missing == IfMissing::Fail => return Err(failed(error)),
         Err(_) => true,
     };
-    let has_moved = if is_missing { ErrorKind::AlreadyExists } else { ErrorKind::NotFound };
-    match OpenOptions::new().read(true).write(true).create_new(is_missing).open(path) {
-        Ok(file) => Ok(Some((file, is_missing))),
+    let has_moved = if is_absent { ErrorKind::AlreadyExists } else { ErrorKind::NotFound };
+    match OpenOptions::new().read(true).write(true).create_new(is_absent).open(path) {
+        Ok(file) => Ok(Some((file, is_absent))),
         Err(error) if error.kind() == has_moved => Ok(None),
         Err(error) => Err(failed(error)),
     }
@@ -296,7 +328,12 @@ mod tests {
         for _ in 0..2 {
             let lock = Lock::take(&link, Wait::No).unwrap();
             assert!(lock.target().ends_with("seen.coua"));
-            assert!(Lock::take(&path, Wait::No).is_err());
+            let refused = || Lock::take(&path, Wait::No).unwrap_err().reason;
+            assert!(matches!(refused(), Reason::Busy));
+            let open_here = OpenHere::new(lock.target());
+            assert!(matches!(refused(), Reason::OpenHere));
+            drop(open_here);
+            assert!(matches!(refused(), Reason::Busy));
             drop(lock);
             fs::write(&path, "").unwrap();
         }

@@ -13,8 +13,8 @@ pub use coua::snapshot::Folder;
 pub(crate) use disk::{Disk, FileSystem};
 #[cfg(test)]
 pub(crate) use lock::inode_of;
-pub(crate) use lock::is_at;
 pub use lock::{Lock, Wait};
+pub(crate) use lock::{OpenHere, is_at};
 pub(crate) use temporary::clear as clear_temporary;
 
 use crate::error::{Reason, StoreError};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use coua::window::{Change, ChangeLog, Generations, When};
 use coua::{BatchFull, Filter, Full, IfPresent, Insertion, Key, KeyHash, KeyHasher};
 
-use super::{Need, Store};
+use super::{CommitMode, Store};
 use crate::growth::Growth;
 use crate::log::{ChangeEncoder, Kind};
 
@@ -71,7 +71,7 @@ impl Store {
     /// Advances the clock of a filter with a window, which forgets what is too old.
     pub fn advance(&mut self, time: u64) {
         let window = self.filter.window();
-        let changes = (self.need == Need::Log).then_some(&mut self.changes);
+        let changes = (self.mode == CommitMode::Log).then_some(&mut self.changes);
         self.filter.logged(&mut ChangeEncoder { changes, window }).advance(time);
     }
 
@@ -118,7 +118,7 @@ impl Store {
     ) {
         let most = self.keys_in_a_piece();
         for (piece, hashes) in hashes.chunks(most).enumerate() {
-            if self.need != Need::Log {
+            if self.mode != CommitMode::Log {
                 return;
             }
             self.logging(|_, encoder| {
@@ -140,7 +140,7 @@ impl Store {
         change: impl FnOnce(&mut Generations, &mut ChangeEncoder<'_>) -> R,
     ) -> R {
         let window = self.filter.window();
-        let changes = (self.need == Need::Log).then_some(&mut self.changes);
+        let changes = (self.mode == CommitMode::Log).then_some(&mut self.changes);
         let result = change(&mut self.filter, &mut ChangeEncoder { changes, window });
         if self.changes.bytes().len() >= self.options.piece {
             self.flush_changes();
@@ -164,9 +164,10 @@ impl Store {
     /// From now on, only a new snapshot can hold the changes.
     pub(super) fn require_snapshot(&mut self) {
         self.changes.clear();
-        if self.need == Need::Log {
+        if self.mode == CommitMode::Log {
             let rolled_back = self.log.roll_back(self.options.target(&self.lock));
-            self.need = if rolled_back.is_ok() { Need::Snapshot } else { Need::Poisoned };
+            self.mode =
+                if rolled_back.is_ok() { CommitMode::Snapshot } else { CommitMode::Poisoned };
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use coua::window::Generations;
 
-use super::{Need, Store};
-use crate::checkpoint::Made;
+use super::{CommitMode, Store};
+use crate::checkpoint::FinishedSnapshot;
 use crate::error::{Reason, StoreError};
 use crate::growth::Growth;
 use crate::log::{Log, Transaction};
@@ -25,43 +25,43 @@ impl Store {
         if !self.has_changes() {
             return Ok(());
         }
-        if self.need == Need::Poisoned {
+        if self.mode == CommitMode::Poisoned {
             return Err(Reason::Broken.at(self.lock.target()));
         }
         self.lock.check_held()?;
         if !self.log.is_in(self.lock.file()) {
             return Err(self.lock.replaced());
         }
-        let made = if self.need == Need::Log { self.made()? } else { None };
+        let finished = if self.mode == CommitMode::Log { self.poll_finished()? } else { None };
         // The shards may be ahead of the changes to commit.
-        let may_rewrite = made.is_none() && self.need == Need::Log && !self.is_divided();
+        let may_rewrite = finished.is_none() && self.mode == CommitMode::Log && !self.is_divided();
         if may_rewrite && self.growth() == Growth::Rewrite {
             self.require_snapshot();
         }
-        match (self.need, made) {
-            (Need::Log, Some(made)) => self.switch_to(made),
-            (Need::Log, None) => self.commit_to_log(),
-            (Need::Snapshot, _) => self.write_snapshot(),
-            (Need::Poisoned, _) => Err(Reason::Broken.at(self.lock.target())),
+        match (self.mode, finished) {
+            (CommitMode::Log, Some(finished)) => self.switch_to(finished),
+            (CommitMode::Log, None) => self.commit_to_log(),
+            (CommitMode::Snapshot, _) => self.write_snapshot(),
+            (CommitMode::Poisoned, _) => Err(Reason::Broken.at(self.lock.target())),
         }
     }
 
     /// Whether the next commit writes the whole filter instead of appending to the log.
     pub fn commit_takes_filter(&self) -> bool {
-        self.need == Need::Snapshot || self.growth() == Growth::Rewrite
+        self.mode == CommitMode::Snapshot || self.growth() == Growth::Rewrite
     }
 
     /// The snapshot that a thread has written. If there was no memory for a second filter, this commit writes it,
     /// unless the filter is divided.
-    fn made(&mut self) -> Result<Option<Made>, StoreError> {
-        match self.checkpointer.made(self.lock.target()) {
+    fn poll_finished(&mut self) -> Result<Option<FinishedSnapshot>, StoreError> {
+        match self.checkpointer.poll_finished(self.lock.target()) {
             Err(error) if error.lacks_memory() => {
                 if !self.is_divided() {
                     self.require_snapshot();
                 }
                 Ok(None)
             }
-            made => made,
+            finished => finished,
         }
     }
 
@@ -88,18 +88,18 @@ impl Store {
     }
 
     /// Commits, and switches to a file that was written in the background.
-    fn switch_to(&mut self, made: Made) -> Result<(), StoreError> {
+    fn switch_to(&mut self, finished: FinishedSnapshot) -> Result<(), StoreError> {
         let notes = self.notes.encode(&self.changed_notes);
         let what = Transaction { changes: self.changes.bytes(), notes: &notes };
         // After an error the present file is as it was, and the next commit appends to it.
-        let log = self.checkpointer.switch_to(made, &mut self.lock, &self.log, what)?;
+        let log = self.checkpointer.switch_to(finished, &mut self.lock, &self.log, what)?;
         self.mark_replaced(log)
     }
 
     /// Commits by writing a snapshot now.
     fn write_snapshot(&mut self) -> Result<(), StoreError> {
         self.join();
-        let bytes = self.situation().largest();
+        let bytes = self.commit_inputs().largest();
         self.checkpointer.prepare(&self.lock, self.log.base(), bytes)?;
         let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.notes)?;
         self.mark_replaced(log)
@@ -108,11 +108,11 @@ impl Store {
     /// Syncs the folder after a new file with all changes was renamed into place. If that fails, a power cut may
     /// leave either file, so nothing more may be committed.
     fn mark_replaced(&mut self, log: Log) -> Result<(), StoreError> {
-        (self.log, self.need) = (log, Need::Log);
+        (self.log, self.mode) = (log, CommitMode::Log);
         self.changes.clear();
         self.changed_notes.clear();
         if let Err(source) = self.options.disk.sync_folder(self.lock.folder()) {
-            self.need = Need::Poisoned;
+            self.mode = CommitMode::Poisoned;
             return Err(Reason::Unsynced(source).at(self.lock.target()));
         }
         // The commit is done. If there is no space, the next one reports it.
@@ -174,7 +174,7 @@ impl Store {
     pub fn commit_at_end(&mut self) -> Result<(), StoreError> {
         self.join();
         if self.has_changes() {
-            if self.situation().is_rewritten_at_end() {
+            if self.commit_inputs().is_rewritten_at_end() {
                 self.checkpointer.abandon();
                 if self.reserve_next().is_ok() {
                     self.require_snapshot();
@@ -189,7 +189,7 @@ impl Store {
 
     /// Whether there are uncommitted changes.
     fn has_changes(&self) -> bool {
-        self.need != Need::Log
+        self.mode != CommitMode::Log
             || !self.changes.bytes().is_empty()
             || self.log.is_ahead()
             || !self.changed_notes.is_empty()
@@ -210,7 +210,7 @@ impl Store {
         self.changed_notes.clear();
         self.checkpointer.announce(self.log.committed());
         // Writes to a file without a name are lost.
-        self.lock.check_held().inspect_err(|_| self.need = Need::Poisoned)
+        self.lock.check_held().inspect_err(|_| self.mode = CommitMode::Poisoned)
     }
 
     /// The error of a failed commit to the log that could not be truncated: readers may find it.
@@ -218,7 +218,7 @@ impl Store {
         let to = self.options.target(&self.lock);
         match error.reason {
             Reason::Io { source, .. }
-                if self.need == Need::Poisoned && self.log.has_another_commit(to) =>
+                if self.mode == CommitMode::Poisoned && self.log.has_another_commit(to) =>
             {
                 Reason::Unsynced(source).at(to.path)
             }

@@ -14,8 +14,8 @@ use coua::window::Generations;
 
 use crate::checkpoint::Checkpointer;
 use crate::error::StoreError;
-use crate::fs::Lock;
-use crate::growth::{Growth, Situation};
+use crate::fs::{Lock, OpenHere};
+use crate::growth::{CommitInputs, Growth};
 use crate::log::{Base, Changes, Log};
 use crate::memory::Residence;
 use crate::notes::Notes;
@@ -56,15 +56,16 @@ pub struct Store {
     /// Changes that are not in the log yet.
     changes: Changes,
     log: Log,
-    need: Need,
+    mode: CommitMode,
     pub(crate) checkpointer: Checkpointer,
+    _open_here: OpenHere,
     /// Dropped last.
     lock: Lock,
 }
 
 /// What the next commit must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
+enum CommitMode {
     /// Append to the log, which has all changes.
     Log,
     /// Write a snapshot, which some changes need.
@@ -82,7 +83,7 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let log = Log::empty(Base { bytes: 0, checksum: 0 });
         let mut store = Self::new(options, lock, filter, Residence::in_memory(), log);
-        store.need = Need::Snapshot;
+        store.mode = CommitMode::Snapshot;
         store.reserve()?;
         Ok(store)
     }
@@ -114,17 +115,18 @@ impl Store {
             changed_notes: BTreeSet::new(),
             changes: Changes::default(),
             log,
-            need: Need::Log,
+            mode: CommitMode::Log,
+            _open_here: OpenHere::new(lock.target()),
             lock,
         }
     }
 
     /// The numbers that decide how to commit all changes.
-    pub(crate) fn situation(&self) -> Situation {
+    pub(crate) fn commit_inputs(&self) -> CommitInputs {
         let divided = self.divided.filter().as_ref().map(|it| it.shards().memory_bytes());
         let filter = divided.unwrap_or_else(|| self.filter.memory_bytes()) as u64;
         let (snapshot, log) = (self.log.base().bytes, self.log.bytes());
-        Situation {
+        CommitInputs {
             limits: self.options.limits,
             snapshot,
             filter,
@@ -135,19 +137,19 @@ impl Store {
     }
 
     fn growth(&self) -> Growth {
-        self.situation().growth(self.options.available_memory)
+        self.commit_inputs().growth(self.options.available_memory)
     }
 
     /// Reserves space for the next snapshot, if one may be written.
     fn reserve(&mut self) -> Result<(), StoreError> {
-        let expected = self.options.loading.expected.filter(|_| self.need == Need::Log);
-        let has_room = |changes| self.situation().has_room_for(changes);
+        let expected = self.options.loading.expected.filter(|_| self.mode == CommitMode::Log);
+        let has_room = |changes| self.commit_inputs().has_room_for(changes);
         if expected.is_some_and(has_room) { Ok(()) } else { self.reserve_next() }
     }
 
     /// Reserves space for the next snapshot, or more space for a filter that has grown.
     fn reserve_next(&mut self) -> Result<(), StoreError> {
-        let bytes = self.situation().largest();
+        let bytes = self.commit_inputs().largest();
         self.checkpointer.reserve(self.lock.target(), bytes)
     }
 

@@ -100,7 +100,7 @@ fn one_writer_at_a_time_and_readers_beside() {
     store.insert("a").unwrap();
     commit(&mut store, 1).unwrap();
     let hasty = Options::new().wait(Wait::No);
-    assert!(matches!(hasty.write(&path), Err(StoreError { reason: Reason::Busy, .. })));
+    assert!(matches!(hasty.write(&path), Err(StoreError { reason: Reason::OpenHere, .. })));
     assert!(Store::read(&path).unwrap().filter.contains("a"));
     drop(store);
     let lock = Lock::take(&path, Wait::No).unwrap();

@@ -108,7 +108,7 @@ impl SegmentLoad {
     }
 }
 
-/// The surroundings of the segment, computed only if its fill does not decide.
+/// The inputs of the decision, computed only if its fill does not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GrowthInputs {
     pub(super) when_full: WhenFull,
@@ -181,12 +181,12 @@ impl GrowthInputs {
 pub(super) fn decide(
     thresholds: &Thresholds,
     fill: &SegmentLoad,
-    surroundings: impl FnOnce() -> GrowthInputs,
+    growth_inputs: impl FnOnce() -> GrowthInputs,
 ) -> Decision {
     if !(fill.is_crowded(thresholds) || fill.at_split_load(thresholds)) {
         return Decision::Evict;
     }
-    decide_crowded(thresholds, fill, &surroundings())
+    decide_crowded(thresholds, fill, &growth_inputs())
 }
 
 /// [`decide`] for segments that are full, or nearly so.
@@ -245,7 +245,7 @@ mod tests {
 
     const SLOTS: u32 = 1 << 14;
 
-    /// A segment of a growing filter, whose surroundings let it split.
+    /// A segment of a growing filter, with inputs that let it split.
     fn growing() -> GrowthInputs {
         GrowthInputs {
             when_full: WhenFull::Grow,

@@ -15,7 +15,7 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn when_blocked(&self, index: u32) -> Decision {
         let fill = self.fill_of(index);
-        decide(&self.thresholds, &fill, || self.surroundings(index))
+        decide(&self.thresholds, &fill, || self.growth_inputs(index))
     }
 
     /// The most bytes that one more copy of this key takes in the overflow table; `None` if the filter grows for it.
@@ -83,7 +83,7 @@ impl CuckooFilter {
     }
 
     #[cold]
-    fn surroundings(&self, index: u32) -> GrowthInputs {
+    fn growth_inputs(&self, index: u32) -> GrowthInputs {
         let segment = self.segments.get(index);
         let geometry = self.segments.geometry();
         let level = segment.level();

@@ -14,7 +14,7 @@ mod shard;
 
 pub use divide::DividedFilter;
 pub use division::Division;
-pub(crate) use shard::Busy;
+pub(crate) use shard::IfLocked;
 pub use shard::{ShardGuard, Shards};
 
 use crate::error::OutOfMemory;

@@ -45,7 +45,7 @@ pub struct ShardGuard<'a>(RwLockWriteGuard<'a, CuckooFilter>);
 
 /// Whether to wait for a lock that another thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Busy {
+pub(crate) enum IfLocked {
     Skip,
     Wait,
 }
@@ -100,25 +100,25 @@ impl Shards {
         self.all[number].write()
     }
 
-    pub(crate) fn read_unless(
+    pub(crate) fn read_or(
         &self,
-        busy: Busy,
+        if_locked: IfLocked,
         number: usize,
     ) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
-        match busy {
-            Busy::Skip => self.all[number].0.try_read().ok(),
-            Busy::Wait => Some(self.read(number)),
+        match if_locked {
+            IfLocked::Skip => self.all[number].0.try_read().ok(),
+            IfLocked::Wait => Some(self.read(number)),
         }
     }
 
-    pub(crate) fn write_unless(
+    pub(crate) fn write_or(
         &self,
-        busy: Busy,
+        if_locked: IfLocked,
         number: usize,
     ) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
-        match busy {
-            Busy::Skip => self.all[number].0.try_write().ok(),
-            Busy::Wait => Some(self.write(number)),
+        match if_locked {
+            IfLocked::Skip => self.all[number].0.try_write().ok(),
+            IfLocked::Wait => Some(self.write(number)),
         }
     }
 

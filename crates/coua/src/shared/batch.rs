@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::IfPresent;
 use crate::hash::{Key, KeyHash, KeyHasher};
-use crate::shards::{Busy, Division};
+use crate::shards::{Division, IfLocked};
 use crate::shared::SharedCuckooFilter;
 use crate::verbs::{Filter, When, own_verbs};
 
@@ -92,7 +92,7 @@ impl SharedCuckooFilter {
     /// Calls `work` for every group of keys. Groups for which it returns `None`, because another thread holds their
     /// shard, are repeated last, and each block begins at another shard, so that threads do not queue for the same
     /// shard.
-    fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, Busy) -> Option<()>) {
+    fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, IfLocked) -> Option<()>) {
         let mut block = Block::default();
         let mut later = Vec::new();
         let (division, shards) = (self.plan.division, self.shards());
@@ -104,12 +104,12 @@ impl SharedCuckooFilter {
             for index in 0..shards {
                 let shard = (first + index) % shards;
                 let group = block.group(shard, start);
-                if !group.hashes.is_empty() && work(group, Busy::Skip).is_none() {
+                if !group.hashes.is_empty() && work(group, IfLocked::Skip).is_none() {
                     later.push(shard);
                 }
             }
             for shard in later.drain(..) {
-                work(block.group(shard, start), Busy::Wait);
+                work(block.group(shard, start), IfLocked::Wait);
             }
         }
     }
@@ -117,24 +117,24 @@ impl SharedCuckooFilter {
     /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); takes 8 bytes per key for
     /// the hashes, as all batches do, unless the keys are hashes already.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        self.answers(keys, |group, busy, present| {
-            self.shards.read_unless(busy, group.shard)?.contains_hashes(group.hashes, present);
+        self.answers(keys, |group, if_locked, present| {
+            self.shards.read_or(if_locked, group.shard)?.contains_hashes(group.hashes, present);
             Some(())
         })
     }
 
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
     pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
-        self.answers(keys, |group, busy, counts| {
-            self.shards.read_unless(busy, group.shard)?.count_hashes(group.hashes, counts);
+        self.answers(keys, |group, if_locked, counts| {
+            self.shards.read_or(if_locked, group.shard)?.count_hashes(group.hashes, counts);
             Some(())
         })
     }
 
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        self.answers(keys, |group, busy, removed| {
-            let mut shard = self.shards.write_unless(busy, group.shard)?;
+        self.answers(keys, |group, if_locked, removed| {
+            let mut shard = self.shards.write_or(if_locked, group.shard)?;
             let before = shard.stored();
             shard.remove_hashes(group.hashes, removed);
             self.allowance.give_back(before - shard.stored());
@@ -146,12 +146,12 @@ impl SharedCuckooFilter {
     fn answers<K: Key, T: Copy + Default>(
         &self,
         keys: &[K],
-        mut work: impl FnMut(Group<'_>, Busy, &mut Vec<T>) -> Option<()>,
+        mut work: impl FnMut(Group<'_>, IfLocked, &mut Vec<T>) -> Option<()>,
     ) -> Vec<T> {
         let (mut space, mut part) = (Vec::new(), Vec::new());
         let mut answers = vec![T::default(); keys.len()];
-        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, busy| {
-            work(group, busy, &mut part)?;
+        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, if_locked| {
+            work(group, if_locked, &mut part)?;
             group.scatter(&part, &mut answers);
             Some(())
         });
@@ -200,9 +200,9 @@ impl SharedCuckooFilter {
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchRefused> {
         let (mut part, mut refused, mut last) = (Vec::new(), Vec::<usize>::new(), None);
-        self.visit(hashes, |group, busy| {
+        self.visit(hashes, |group, if_locked| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
-            let mut shard = self.shards.write_unless(busy, group.shard)?;
+            let mut shard = self.shards.write_or(if_locked, group.shard)?;
             if !outcomes.is_empty() {
                 part.clear();
                 part.resize(group.hashes.len(), Insertion::AlreadyPresent);

@@ -87,19 +87,19 @@ impl Generations {
     }
 
     fn forget_until(&mut self, clock: u64) -> Vec<CuckooFilter> {
-        let Some(aging) = &mut self.aging else { return Vec::new() };
-        let window = aging.window;
+        let Some(state) = &mut self.state else { return Vec::new() };
+        let window = state.window;
         let counts = window.clock() == Clock::Count;
         let begin = if counts { clock } else { window.generation_of(clock) * window.step() };
-        let before = window.generation_of(aging.clock);
-        aging.clock = aging.clock.max(begin);
-        let is_new = window.generation_of(aging.clock) > before;
+        let before = window.generation_of(state.clock);
+        state.clock = state.clock.max(begin);
+        let is_new = window.generation_of(state.clock) > before;
         let oldest =
-            window.generation_of(aging.clock).saturating_sub(u64::from(window.generations()));
+            window.generation_of(state.clock).saturating_sub(u64::from(window.generations()));
         let left = self.live.partition_point(|live| live.number < oldest);
         let filters: Vec<_> = self.live.drain(..left).map(|live| live.filter).collect();
         let items = filters.iter().map(CuckooFilter::len);
-        aging.forgotten = items.fold(aging.forgotten, u64::saturating_add);
+        state.forgotten = items.fold(state.forgotten, u64::saturating_add);
         if is_new && window.age_from() == AgeFrom::LastSeen {
             self.compact_emptied();
         }
@@ -120,9 +120,9 @@ impl Generations {
     /// Whether the window reaches a generation.
     #[doc(hidden)]
     pub fn remembers(&self, generation: u64) -> bool {
-        self.aging.as_ref().map_or(generation == 0, |aging| {
-            let present = aging.window.generation_of(aging.clock);
-            let length = u64::from(aging.window.generations());
+        self.state.as_ref().map_or(generation == 0, |state| {
+            let present = state.window.generation_of(state.clock);
+            let length = u64::from(state.window.generations());
             generation <= present && generation.saturating_add(length) >= present
         })
     }

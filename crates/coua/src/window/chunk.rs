@@ -50,7 +50,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
             next += run.len();
             let inserted = match target {
                 Some(number) => self.insert_run(number, run, room)?,
-                None => self.pass_outdated(run),
+                None => self.drop_outdated(run),
             };
             if self.into.count(inserted) {
                 // All of the run were new, so the last one was the last to be counted.
@@ -63,7 +63,8 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
     /// Whether an item is absent, or a repeat that moves to the generation of its time.
     fn is_wanted(&self, at: usize) -> bool {
         self.found[at].is_none_or(|found| {
-            self.into.filter.renews() && self.into.filter.target(self.when, at) > Some(found)
+            self.into.filter.refreshes_repeats()
+                && self.into.filter.target(self.when, at) > Some(found)
         })
     }
 
@@ -136,12 +137,12 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
     }
 
     /// Items older than the window are not inserted. They are no repeats: their copies in the window are younger.
-    fn pass_outdated(&mut self, run: &[usize]) -> usize {
+    fn drop_outdated(&mut self, run: &[usize]) -> usize {
         for &at in run {
             self.outcomes[at] = Insertion::Inserted;
         }
-        if let Some(aging) = &mut self.into.filter.aging {
-            aging.outdated += run.len() as u64;
+        if let Some(state) = &mut self.into.filter.state {
+            state.outdated += run.len() as u64;
         }
         0
     }
@@ -150,7 +151,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
 impl<L: ChangeLog> LoggedGenerations<'_, L> {
     /// Counts inserted or moved items, if they are the clock. Returns whether a generation has ended.
     pub(super) fn count(&mut self, inserted: usize) -> bool {
-        let Some(window) = self.filter.counting() else { return false };
+        let Some(window) = self.filter.count_window() else { return false };
         let before = self.filter.clock();
         if inserted > 0 {
             self.set_clock(before.saturating_add(inserted as u64));
@@ -162,12 +163,12 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
 impl Generations {
     /// The generation into which an item goes; none if it is too old.
     pub(super) fn target(&self, when: When<'_>, item: usize) -> Option<u64> {
-        let aging = self.aging.as_ref()?;
+        let state = self.state.as_ref()?;
         let time = match when {
-            When::Each(times) if aging.window.clock() == Clock::Given => times[item],
-            _ => aging.clock,
+            When::Each(times) if state.window.clock() == Clock::Given => times[item],
+            _ => state.clock,
         };
-        Some(aging.window.generation_of(time)).filter(|number| self.remembers(*number))
+        Some(state.window.generation_of(time)).filter(|number| self.remembers(*number))
     }
 
     /// Whether an item is older than the window.
@@ -179,7 +180,7 @@ impl Generations {
     pub(super) fn room(&self) -> usize {
         let left = self.template().policy().limit().saturating_sub(self.len());
         let in_generation = |window: Window| window.step() - self.clock() % window.step();
-        let left = left.min(self.counting().map_or(u64::MAX, in_generation));
+        let left = left.min(self.count_window().map_or(u64::MAX, in_generation));
         usize::try_from(left).unwrap_or(usize::MAX)
     }
 }

@@ -8,12 +8,12 @@ use crate::window::Generations;
 impl Generations {
     /// Items forgotten since this value was created or loaded.
     pub fn forgotten(&self) -> u64 {
-        self.aging.as_ref().map_or(0, |aging| aging.forgotten)
+        self.state.as_ref().map_or(0, |state| state.forgotten)
     }
 
     /// Items that were too old to be inserted, since this value was created or loaded.
     pub fn outdated(&self) -> u64 {
-        self.aging.as_ref().map_or(0, |aging| aging.outdated)
+        self.state.as_ref().map_or(0, |state| state.outdated)
     }
 
     /// Items that the present memory is planned for.
@@ -61,7 +61,7 @@ impl Generations {
 
     /// Bytes of memory, including the template.
     pub fn memory_bytes(&self) -> usize {
-        let template = self.aging.as_ref().map_or(0, |aging| aging.template.memory_bytes());
+        let template = self.state.as_ref().map_or(0, |state| state.template.memory_bytes());
         template + self.filters().map(CuckooFilter::memory_bytes).sum::<usize>()
     }
 }

@@ -74,7 +74,7 @@ impl Generations {
     }
 
     fn unchecked_writer(&self) -> SnapshotWriter<'_> {
-        let template = self.aging.iter().map(|aging| (TEMPLATE, &aging.template));
+        let template = self.state.iter().map(|state| (TEMPLATE, &state.template));
         let live = self.live.iter().map(|live| (live.number, &live.filter));
         let window = self.window().map(|window| StoredWindow {
             clock: number_of(window.clock(), &CLOCKS),

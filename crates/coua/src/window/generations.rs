@@ -31,7 +31,7 @@ use crate::window::{AgeFrom, Clock, Window};
 pub struct Generations {
     /// Ascending by number. Without a window there is one, with the number 0.
     pub(super) live: Vec<Live>,
-    pub(super) aging: Option<Aging>,
+    pub(super) state: Option<WindowState>,
 }
 
 /// A generation that is not forgotten.
@@ -41,7 +41,7 @@ pub(super) struct Live {
 }
 
 /// The window of a filter, and its state.
-pub(super) struct Aging {
+pub(super) struct WindowState {
     pub(super) window: Window,
     /// The beginning of the generation of the latest time, or the exact count of items.
     pub(super) clock: u64,
@@ -90,27 +90,27 @@ impl Generations {
     #[doc(hidden)]
     pub fn from_template(window: Window, template: CuckooFilter) -> Self {
         assert!(template.is_empty(), "generations begin empty");
-        let aging = Aging { window, clock: 0, template, forgotten: 0, outdated: 0 };
-        Self { live: Vec::new(), aging: Some(aging) }
+        let state = WindowState { window, clock: 0, template, forgotten: 0, outdated: 0 };
+        Self { live: Vec::new(), state: Some(state) }
     }
 
     /// The window, if it has one.
     pub fn window(&self) -> Option<Window> {
-        self.aging.as_ref().map(|aging| aging.window)
+        self.state.as_ref().map(|state| state.window)
     }
 
     /// The latest time so far; if items have times, the beginning of its generation.
     pub fn clock(&self) -> u64 {
-        self.aging.as_ref().map_or(0, |aging| aging.clock)
+        self.state.as_ref().map_or(0, |state| state.clock)
     }
 
     /// The window, if items are its clock.
-    pub(super) fn counting(&self) -> Option<Window> {
+    pub(super) fn count_window(&self) -> Option<Window> {
         self.window().filter(|window| window.clock() == Clock::Count)
     }
 
     /// Whether repeats renew items.
-    pub(super) fn renews(&self) -> bool {
+    pub(super) fn refreshes_repeats(&self) -> bool {
         self.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen)
     }
 
@@ -125,17 +125,17 @@ impl Generations {
 
     /// The empty filter from which every generation is copied.
     pub fn template(&self) -> &CuckooFilter {
-        self.aging.as_ref().map_or_else(|| &self.live[0].filter, |aging| &aging.template)
+        self.state.as_ref().map_or_else(|| &self.live[0].filter, |state| &state.template)
     }
 
     /// The plain filter, if there is no window.
     pub fn unbounded(&self) -> Option<&CuckooFilter> {
-        if self.aging.is_some() { None } else { Some(&self.live[0].filter) }
+        if self.state.is_some() { None } else { Some(&self.live[0].filter) }
     }
 
     /// Mutable [`unbounded`](Self::unbounded).
     pub fn unbounded_mut(&mut self) -> Option<&mut CuckooFilter> {
-        if self.aging.is_some() { None } else { Some(&mut self.live[0].filter) }
+        if self.state.is_some() { None } else { Some(&mut self.live[0].filter) }
     }
 
     /// The filter of a generation in the window, created if needed. Without a window it exists.
@@ -211,7 +211,7 @@ impl CuckooFilterBuilder {
 impl From<CuckooFilter> for Generations {
     /// A filter without a window.
     fn from(filter: CuckooFilter) -> Self {
-        Self { live: vec![Live { number: 0, filter }], aging: None }
+        Self { live: vec![Live { number: 0, filter }], state: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{FullReason, MergeError, OutOfMemory};
 use crate::filter::CuckooFilter;
 use crate::window::Generations;
-use crate::window::generations::{Aging, Live};
+use crate::window::generations::{Live, WindowState};
 
 impl Generations {
     /// Frees memory after removals, in every generation. O(slots).
@@ -24,11 +24,11 @@ impl Generations {
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let copied =
             |&Live { number, ref filter }: &Live| Ok(Live { number, filter: filter.try_clone()? });
-        let aging = match &self.aging {
-            Some(aging) => Some(Aging { template: aging.template.try_clone()?, ..*aging }),
+        let state = match &self.state {
+            Some(state) => Some(WindowState { template: state.template.try_clone()?, ..*state }),
             None => None,
         };
-        Ok(Self { live: self.live.iter().map(copied).collect::<Result<_, _>>()?, aging })
+        Ok(Self { live: self.live.iter().map(copied).collect::<Result<_, _>>()?, state })
     }
 
     /// Adds all items of `other`, each to the generation of its time, and sets the later clock. O(slots
@@ -44,7 +44,7 @@ impl Generations {
         if let (Some(into), Some(from)) = (self.unbounded_mut(), other.unbounded()) {
             return into.merge(from);
         }
-        if self.counting().is_some() {
+        if self.count_window().is_some() {
             return Err(MergeError::Count);
         }
         let mut merged = self.try_clone().map_err(|_| self.full(FullReason::OutOfMemory))?;
