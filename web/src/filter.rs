@@ -38,7 +38,7 @@ pub(crate) extern "C" fn filter_load() -> i32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_save(number: i32) -> i32 {
     with(|state| {
-        let length = state.filters.get(number).snapshot_len();
+        let length = state.filters.get(number).writer().map_or(u64::MAX, |it| it.length());
         let reserved = state.empty_output(usize::try_from(length).unwrap_or(usize::MAX));
         if let Err(refused) = reserved {
             return state.fail(refused);

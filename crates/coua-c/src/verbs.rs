@@ -88,7 +88,7 @@ impl Asked<'_> {
     /// Writes the snapshot if it fits. Returns its length.
     pub(crate) fn write(&self, into: &mut [MaybeUninit<u8>]) -> Outcome<u64> {
         self.with_items(|filter| {
-            let bytes = filter.snapshot_len();
+            let bytes = filter.writer()?.length();
             if into.len() as u64 >= bytes {
                 filter.write_to(Filling(into))?;
             }

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-use coua::inspect::Contents;
 use coua::window::Window;
 use coua::{KeyHasher, LoadError};
 
 use crate::error::{Reason, StoreError};
 use crate::inspect::{LogEvent, LogReader};
-use crate::recover::{base_of, read_while_written};
+use crate::recover::{base_of, checked, read_while_written};
 
 /// The last committed state of a file whose bytes were all checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,17 +50,13 @@ pub(crate) fn verify(path: &Path, key: Option<[u8; 16]>) -> Result<Verified, Sto
     })
 }
 
-fn check_snapshot(
-    mut file: &File,
-    key: Option<[u8; 16]>,
-) -> Result<(KeyHasher, ItemCount), LoadError> {
-    let contents = Contents::read(&mut file)?;
+fn check_snapshot(file: &File, key: Option<[u8; 16]>) -> Result<(KeyHasher, ItemCount), LoadError> {
+    let contents = checked(file)?;
     let mut items = ItemCount { window: contents.window, ..ItemCount::default() };
     items.committed.time = contents.time;
     let mut hasher = KeyHasher::default();
     for table in &contents.tables {
         hasher = table.hasher(key)?;
-        table.check(&mut file)?;
         let (number, len) = (table.generation(), table.parameters().len);
         if contents.window.is_some() && number.is_none() {
             // The template, which holds no items.

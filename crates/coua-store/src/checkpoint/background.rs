@@ -23,7 +23,7 @@ use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan};
 use crate::notes::Notes;
-use crate::recover::{Loading, apply};
+use crate::recover::{Loading, apply, checked};
 
 /// Bytes of log that a commit copies itself, which takes less time than its sync.
 const CLOSE: u64 = 1 << 20;
@@ -151,7 +151,7 @@ impl Task {
             self.loading.load(file, base.bytes, logged, 0).map_err(unreadable)?;
         if residence.mapped().is_some() {
             // Checks it, because damage must not get a new checksum; also reads it in order, which is faster than by page.
-            Generations::verify(file, base.bytes).map_err(unreadable)?;
+            checked(file).map_err(unreadable)?;
         }
         self.present.scan()?.frames(base.first(), until.at, |frame| {
             check_stopped()?;

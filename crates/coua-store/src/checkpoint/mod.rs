@@ -20,7 +20,7 @@ use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan, Transaction};
 use crate::memory::Residence;
 use crate::notes::Notes;
-use crate::recover::Loading;
+use crate::recover::{Loading, checked};
 use background::{Background, CommittedState, Task};
 pub(crate) use write::{Cancel, Pace};
 use write::{ReservedFile, write_file};
@@ -102,16 +102,10 @@ impl Checkpointer {
 
     /// Prepares to [write](Self::write) a snapshot of this length in place of the present one. Checks segments that
     /// were mapped: they must not get a new checksum unchecked.
-    pub(crate) fn prepare(
-        &mut self,
-        lock: &Lock,
-        present: Base,
-        bytes: u64,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn prepare(&mut self, lock: &Lock, bytes: u64) -> Result<(), StoreError> {
         self.abandon();
         if self.is_unchecked {
-            let checked = Generations::verify(lock.file(), present.bytes);
-            checked.map_err(|source| Reason::Load(source).at(lock.target()))?;
+            checked(lock.file()).map_err(|source| Reason::Load(source).at(lock.target()))?;
             self.is_unchecked = false;
         }
         self.reserve(lock.target(), bytes)

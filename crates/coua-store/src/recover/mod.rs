@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::Cursor;
 use std::path::Path;
 
+use coua::inspect::Contents;
 use coua::window::Generations;
 use coua::{Load, LoadError};
 
@@ -44,6 +45,12 @@ impl Loading {
         let work = expected.saturating_add((logged / 8).saturating_mul(KEY_BYTES));
         Residence::load(self.access, file, bytes, self.key, work)
     }
+}
+
+/// Checks every byte of the snapshot with which a file begins.
+pub(crate) fn checked(mut file: &File) -> Result<Contents, LoadError> {
+    let contents = Contents::read(&mut file)?;
+    contents.check(&mut file).map(|()| contents)
 }
 
 /// How often a reader starts over because a writer rolled back.
@@ -131,7 +138,7 @@ impl View {
     /// [`StoreError`], with an empty path, for bytes that are not a filter.
     pub fn of_bytes(bytes: &[u8], key: Option<[u8; 16]>) -> Result<Self, StoreError> {
         let path = Path::new("");
-        let front = coua::inspect::Contents::read(&mut Cursor::new(bytes));
+        let front = Contents::read(&mut Cursor::new(bytes));
         let end = front.map_err(|source| Reason::Load(source).at(path))?.end;
         let base = Base::of(&bytes, end).map_err(|source| StoreError::io(path, "read", source))?;
         let load = |_| {

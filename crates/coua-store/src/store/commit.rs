@@ -100,7 +100,7 @@ impl Store {
     fn write_snapshot(&mut self) -> Result<(), StoreError> {
         self.join();
         let bytes = self.commit_inputs().largest();
-        self.checkpointer.prepare(&self.lock, self.log.base(), bytes)?;
+        self.checkpointer.prepare(&self.lock, bytes)?;
         let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.notes)?;
         self.mark_replaced(log)
     }

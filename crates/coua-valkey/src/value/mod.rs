@@ -268,7 +268,7 @@ impl ValueType for Value {
             return Ok(Self::Imported(PeerCuckoo::read(input, known, &limits(limit))?));
         }
         // The limit is for memory; the limit for reading only prevents endless growth.
-        let most = |limit: u64| limit.saturating_add(image::overhead_of(image::MOST_GENERATIONS));
+        let most = |limit: u64| limit.saturating_add(image::overhead_of(u32::MAX));
         let left = limit.map_or(u64::MAX, most);
         let mut limited = LimitedReader { input, left, exceeded: false };
         let value = Self::read(&mut limited, &limits(limit));

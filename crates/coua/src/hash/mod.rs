@@ -56,13 +56,6 @@ impl KeyHash {
     }
 }
 
-impl From<u64> for KeyHash {
-    #[inline]
-    fn from(bits: u64) -> Self {
-        Self(bits)
-    }
-}
-
 /// A hash algorithm together with its seed or key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

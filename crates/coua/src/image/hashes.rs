@@ -42,7 +42,7 @@ impl HashLayout {
     }
 
     /// The number of bits.
-    pub fn total(self) -> usize {
+    fn total(self) -> usize {
         self.ranges_at() + self.len + (1 << self.high)
     }
 
@@ -57,7 +57,7 @@ impl HashLayout {
     }
 
     /// The hashes in these words, in order. Ends early if there are too few.
-    pub fn values(self, words: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    fn values(self, words: &[u64]) -> impl Iterator<Item = u64> + '_ {
         let (mut at, mut ones) = (0, bits_at(words, self.ranges_at(), 64));
         (0..self.len).map_while(move |number| {
             while ones == 0 {

@@ -236,7 +236,7 @@ pub fn overhead_of(generations: u32) -> u64 {
 }
 
 /// Generations of a filter, and its template.
-pub const MOST_GENERATIONS: u32 = 1002;
+const MOST_GENERATIONS: u32 = 1002;
 
 /// Where the body begins.
 fn body_at(begun: &[u8]) -> Option<usize> {

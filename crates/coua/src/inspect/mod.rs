@@ -72,4 +72,13 @@ impl Contents {
         let time = header.window.map_or(0, |window| window.time);
         Ok(Self { window, time, tables, end: header.length() })
     }
+
+    /// Checks every byte of the snapshot, with one segment in memory at a time. O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] for anything damaged or impossible.
+    pub fn check<R: Read + Seek>(&self, input: &mut R) -> Result<(), LoadError> {
+        self.tables.iter().try_for_each(|table| table.check(input))
+    }
 }

@@ -246,13 +246,8 @@ impl TableView {
         Ok(table)
     }
 
-    /// Checks all segments, with one in memory at a time, and that the overflow table and the numbers of items match
-    /// them. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] for anything damaged or impossible.
-    pub fn check<R: Read + Seek>(&self, input: &mut R) -> Result<(), LoadError> {
+    /// Checks all segments, and that the overflow table and the numbers of items match them.
+    pub(super) fn check<R: Read + Seek>(&self, input: &mut R) -> Result<(), LoadError> {
         let (mut stored, mut extra, mut last) = (0_u64, 0_u64, None);
         for (number, segment) in self.segments.iter().enumerate() {
             self.read(input, number)?;

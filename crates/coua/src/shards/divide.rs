@@ -67,12 +67,6 @@ impl DividedFilter {
         self.accepted_keys
     }
 
-    /// Bits of every key's hash that all shards together remember, as
-    /// [`CuckooFilter::hash_bits`].
-    pub fn hash_bits(&self) -> f64 {
-        self.plan.geometry.cells().log2()
-    }
-
     /// The filter with the items of all shards. O(segments): nothing is copied.
     ///
     /// # Panics

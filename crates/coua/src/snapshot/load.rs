@@ -161,7 +161,7 @@ impl Load {
     ///
     /// Everything except the segments is checked as in [`open`](Self::open). Damage in a segment leads to wrong
     /// answers and a wrong number of items, where `open` would return an error; no access leaves the
-    /// mapping, and no operation does unbounded work. [Verify](crate::window::Generations::verify) files
+    /// mapping, and no operation does unbounded work. [Check](crate::inspect::Contents::check) files
     /// that you do not trust first.
     ///
     /// The file must not be changed or truncated while the filter exists; replacing it, as

@@ -33,8 +33,6 @@ pub use load::Load;
 pub(crate) use preamble::read_header;
 pub(crate) use preamble::{InputLength, PartTable, Preamble};
 pub use read::Snapshot;
-#[cfg(feature = "file")]
-pub(crate) use read::verify;
 pub(crate) use read::{Loaded, entries};
 #[cfg(feature = "file")]
 pub use rights::{keep_rights, limit_rights};

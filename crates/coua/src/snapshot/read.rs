@@ -125,28 +125,6 @@ pub(super) fn map<F: Snapshot>(
     preamble.finish(&mut file, hasher, tables).and_then(F::of)
 }
 
-/// Checks every byte of a snapshot without creating a filter.
-#[cfg(feature = "file")]
-pub(crate) fn verify(mut input: impl Read, input_length: InputLength) -> Result<(), LoadError> {
-    /// Bytes that are read at a time.
-    const STEP: usize = 1 << 18;
-    let preamble = Preamble::read(&mut input, input_length)?;
-    let mut piece = vec![0; STEP];
-    for part in &preamble.parts {
-        for (number, row) in part.segments.iter().enumerate() {
-            let (mut sum, mut left) = (xxhash_rust::xxh3::Xxh3::new(), row.bytes);
-            while left > 0 {
-                let piece = &mut piece[..left.min(STEP as u64) as usize];
-                input.read_exact(piece)?;
-                sum.update(piece);
-                left -= piece.len() as u64;
-            }
-            require_checksum(&sum.digest(), &row.checksum, part.name_of(number))?;
-        }
-    }
-    preamble.overflow_bytes(&mut input).map(drop)
-}
-
 /// Refuses extra copies of a key without a slot.
 fn check_extra_copies(filter: &CuckooFilter) -> Result<(), LoadError> {
     let segments = filter.as_segments();

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use crate::filter::CuckooFilter;
 #[cfg(feature = "file")]
-use crate::snapshot::{InputLength, read_header, verify};
+use crate::snapshot::read_header;
 use crate::snapshot::{
     LoadError, Loaded, Snapshot, SnapshotWriter, StoredWindow, bad_field, named, number_of,
 };
@@ -38,15 +38,19 @@ impl Generations {
     ///
     /// `InvalidInput` if a generation was replaced by a filter unlike the template.
     pub fn writer(&self) -> io::Result<SnapshotWriter<'_>> {
-        if self.filters().all(|filter| self.is_like_template(filter)) {
-            return Ok(self.unchecked_writer());
+        if !self.filters().all(|filter| self.is_like_template(filter)) {
+            return Err(io::ErrorKind::InvalidInput.into());
         }
-        Err(io::ErrorKind::InvalidInput.into())
-    }
-
-    /// Bytes that [`write_to`](Self::write_to) writes. O(segments).
-    pub fn snapshot_len(&self) -> u64 {
-        self.unchecked_writer().length()
+        let template = self.state.iter().map(|state| (TEMPLATE, &state.template));
+        let live = self.live.iter().map(|live| (live.number, &live.filter));
+        let window = self.window().map(|window| StoredWindow {
+            clock: number_of(window.clock(), &CLOCKS),
+            generations: window.generations(),
+            length: window.length(),
+            time: self.clock(),
+            age_from: number_of(window.age_from(), &AGES),
+        });
+        Ok(SnapshotWriter::new(window, template.chain(live)))
     }
 
     /// Bytes of the snapshot at the beginning of a regular file; a log may follow it (docs/format.md,
@@ -59,31 +63,6 @@ impl Generations {
     pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
         file.rewind()?;
         read_header(&mut file).map(|(header, _)| header.length())
-    }
-
-    /// Checks every byte of the snapshot in the first `bytes` bytes of a regular file, without the key, and in little
-    /// memory beside that of the tables. O(bytes).
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] for damage, but not for forgery.
-    #[cfg(feature = "file")]
-    pub fn verify(mut file: &File, bytes: u64) -> Result<(), LoadError> {
-        file.rewind()?;
-        verify(file, InputLength { bytes, is_whole: true })
-    }
-
-    fn unchecked_writer(&self) -> SnapshotWriter<'_> {
-        let template = self.state.iter().map(|state| (TEMPLATE, &state.template));
-        let live = self.live.iter().map(|live| (live.number, &live.filter));
-        let window = self.window().map(|window| StoredWindow {
-            clock: number_of(window.clock(), &CLOCKS),
-            generations: window.generations(),
-            length: window.length(),
-            time: self.clock(),
-            age_from: number_of(window.age_from(), &AGES),
-        });
-        SnapshotWriter::new(window, template.chain(live))
     }
 
     /// Whether a filter remembers the same bits as the template.

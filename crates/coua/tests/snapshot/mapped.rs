@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use coua::inspect::Contents;
 use coua::snapshot::Part;
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHash, KeyHasher, Load, LoadError};
@@ -29,8 +30,8 @@ fn saved(bytes: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-fn verify(file: &File) -> Result<(), LoadError> {
-    Generations::verify(file, file.metadata()?.len())
+fn check(mut file: &File) -> Result<(), LoadError> {
+    Contents::read(&mut file)?.check(&mut file)
 }
 
 fn map(path: &Path) -> CuckooFilter {
@@ -118,7 +119,7 @@ fn opening_costs_no_memory_for_the_segments() {
     assert!(cost.heap < 100_000, "{} bytes", cost.heap);
 }
 
-/// Damage in a segment is what mapping leaves to `read` and `verify`; elsewhere it is found.
+/// Damage in a segment is what mapping leaves to `read` and `Contents::check`; elsewhere it is found.
 #[test]
 fn damage_beside_the_segments_is_found_at_once() {
     for (name, filter) in samples() {
@@ -133,7 +134,7 @@ fn damage_beside_the_segments_is_found_at_once() {
             bytes[at] ^= 4;
             let file = saved(&bytes);
             let open = File::open(file.path()).unwrap();
-            assert!(verify(&open).is_err(), "{name}: byte {at}");
+            assert!(check(&open).is_err(), "{name}: byte {at}");
             let mapped = Load::new().map::<CuckooFilter>(file.path());
             assert_eq!(mapped.is_ok(), (first..side).contains(&at), "{name}: byte {at}");
             bytes[at] ^= 4;
@@ -145,7 +146,7 @@ fn damage_beside_the_segments_is_found_at_once() {
 fn checking_names_the_damaged_segment() {
     let bytes = bytes_of(&segmented());
     let forgery = Forgery(bytes.clone());
-    let check = |bytes: &[u8]| verify(&File::open(saved(bytes).path()).unwrap());
+    let check = |bytes: &[u8]| check(&File::open(saved(bytes).path()).unwrap());
     check(&bytes).unwrap();
     for row in 0..forgery.rows() {
         let mut damaged = bytes.clone();
@@ -215,7 +216,7 @@ fn a_secret_key_is_asked_for() {
     ];
     assert!(wrong.iter().all(|result| matches!(result, Err(LoadError::WrongKey))));
     assert!(matches!(Load::new().map::<CuckooFilter>(file.path()), Err(LoadError::KeyNeeded)));
-    verify(&File::open(file.path()).unwrap()).unwrap();
+    check(&File::open(file.path()).unwrap()).unwrap();
 }
 
 /// Maps forged bytes; what opens is put to use.

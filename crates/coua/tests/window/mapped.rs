@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 
+use coua::inspect::Contents;
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash, Load, LoadError};
 
@@ -102,7 +103,7 @@ fn copies_and_unions_of_mapped_generations_are_whole() {
     assert!(bytes_of(&read) == bytes_of(&used));
 }
 
-/// Damage in a segment is what mapping leaves to `read_file` and `verify`; elsewhere it is found.
+/// Damage in a segment is what mapping leaves to `read_file` and `Contents::check`; elsewhere it is found.
 #[test]
 fn damage_beside_the_segments_is_found_at_once() {
     let mut bytes = bytes_of(&made());
@@ -113,8 +114,9 @@ fn damage_beside_the_segments_is_found_at_once() {
         let is_in_segment = slots.iter().any(|part| part.contains(&at));
         assert_eq!(mapped(&file).is_ok(), is_in_segment, "byte {at}");
         if is_in_segment {
-            let length = bytes.len() as u64;
-            assert!(Generations::verify(&file.reopen().unwrap(), length).is_err(), "byte {at}");
+            let mut file = file.reopen().unwrap();
+            let contents = Contents::read(&mut file).unwrap();
+            assert!(contents.check(&mut file).is_err(), "byte {at}");
         }
         bytes[at] ^= 4;
     }
