@@ -43,7 +43,7 @@ impl Jumps {
         let held = note.and_then(|note| {
             let (hash, time) = note.split_first_chunk()?;
             Some(Held {
-                hash: u64::from_le_bytes(*hash).into(),
+                hash: KeyHash::from_u64(u64::from_le_bytes(*hash)),
                 time: u64::from_le_bytes(time.try_into().ok()?),
                 name: "a record of an earlier run".to_owned(),
             })

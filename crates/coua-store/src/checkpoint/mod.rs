@@ -17,7 +17,7 @@ use coua::window::Generations;
 
 use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
-use crate::log::{Base, Log, Mark, Scan, Transaction};
+use crate::log::{Log, Mark, Scan, Transaction};
 use crate::memory::Residence;
 use crate::notes::Notes;
 use crate::recover::{Loading, checked};

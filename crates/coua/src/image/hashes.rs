@@ -57,7 +57,7 @@ impl HashLayout {
     }
 
     /// The hashes in these words, in order. Ends early if there are too few.
-    fn values(self, words: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    pub fn values(self, words: &[u64]) -> impl Iterator<Item = u64> + '_ {
         let (mut at, mut ones) = (0, bits_at(words, self.ranges_at(), 64));
         (0..self.len).map_while(move |number| {
             while ones == 0 {
