@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use coua::inspect::Contents;
 use coua::snapshot::Part;
-use coua::window::Generations;
 use coua::{CuckooFilter, KeyHash, KeyHasher, Load, LoadError};
 
 use crate::counting::{ENDLESS, measured, measured_load};
