@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use coua_store::{Access, Lock, Notes, Options, View, Wait};
+use coua_store::{Access, Lock, Notes, Options, Reason, StoreError, View, Wait};
 
 use super::measures::{Buffer, too_small};
 use crate::filter::{coua_filter, make, with};
@@ -84,7 +84,12 @@ pub unsafe extern "C" fn coua_store_open(
     make(created, || {
         let wanted = coua_options::of(options)?;
         let wait = if wait == 0 { Wait::No } else { Wait::UntilFree };
-        let lock = Lock::take(pointer::path(path, "path")?, wait)?;
+        let path = pointer::path(path, "path")?;
+        // This thread may be the one that is to close another handle, so only other processes are waited for.
+        let lock = match Lock::take(path, Wait::No) {
+            Err(StoreError { reason: Reason::Busy, .. }) => Lock::take(path, wait),
+            taken => taken,
+        }?;
         // What cannot be built leaves no file.
         let new = if lock.is_new() { Some(wanted.build()?) } else { None };
         let store = keyed(Options::new(), wanted.key).write_locked(lock, new.map(|new| || new))?;

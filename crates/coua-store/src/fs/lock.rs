@@ -23,7 +23,8 @@ pub enum Wait {
     /// Wait until it has finished.
     #[default]
     UntilFree,
-    /// Give up with [`Reason::Busy`].
+    /// Give up with [`Reason::Busy`], or with [`Reason::OpenHere`] if this process has it open: a thread that waits for
+    /// itself waits forever.
     No,
 }
 
@@ -62,8 +63,8 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if this process has the filter open, another process holds the lock and `wait` is [`Wait::No`],
-    /// or the file cannot be opened for writing.
+    /// [`StoreError`] if another writer holds the lock and `wait` is [`Wait::No`], or the file cannot be opened for
+    /// writing.
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
         Self::take_or(path, wait, IfMissing::Create)
     }
@@ -83,14 +84,9 @@ impl Lock {
         loop {
             let Some((file, is_placeholder)) = open(&path, if_missing)? else { continue };
             let locked = match file.try_lock() {
-                // This process would wait for itself.
-                Err(TryLockError::WouldBlock)
-                    if open_here().contains(&(path.clone(), process::id())) =>
-                {
-                    return Err(Reason::OpenHere.at(&path));
-                }
                 Err(TryLockError::WouldBlock) if wait == Wait::No => {
-                    return Err(Reason::Busy.at(&path));
+                    let is_here = open_here().contains(&(path.clone(), process::id()));
+                    return Err(if is_here { Reason::OpenHere } else { Reason::Busy }.at(&path));
                 }
                 Err(TryLockError::WouldBlock) => file.lock(),
                 tried => tried.map_err(io::Error::from),
