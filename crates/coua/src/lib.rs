@@ -31,7 +31,8 @@
 //! other one is removed, both are absent.
 //!
 //! Keys are bytes, integers, tuples or hashes ([`Key`]). Methods that end in `_batch` take a slice of keys,
-//! return an answer for each in order, and are several times faster.
+//! return an answer for each in order, and are several times faster. [`Filter`] has the same verbs for programs that
+//! treat all types alike.
 //!
 //! A key passes each layer once, downwards: bytes -> [`KeyHash`] -> segment, buckets and fingerprint -> words
 //! in memory -> answer. `ARCHITECTURE.md` has the map.
