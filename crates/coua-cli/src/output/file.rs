@@ -7,7 +7,7 @@ use crate::platform::{self, Identity};
 use crate::record::RecordFormat;
 use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, message};
-use coua_store::{Folder, StoreError, folder_of};
+use coua_store::folder_of;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::mem;
@@ -26,8 +26,8 @@ pub(crate) struct Output {
     pub(super) path: Option<PathBuf>,
     /// Its identity, if it is a regular file.
     pub(super) regular: Option<Identity>,
-    /// The folder in which the file is new, or why it cannot be opened: the file's name there is not synced yet.
-    new_in: Option<Result<Folder, StoreError>>,
+    /// This run has created the file.
+    is_new: bool,
     file: File,
     /// Compresses the output, if it is compressed.
     packer: Option<Packer>,
@@ -66,26 +66,16 @@ impl Output {
         if output.regular.is_some() {
             check_readable(path, spec)?;
         }
-        if is_new {
-            output.record_folder(path, spec)?;
+        output.is_new = is_new;
+        if is_new && spec.is_followed {
+            sync_name(path).inspect_err(|_| output.withdraw())?;
         }
         Ok(output)
     }
 
-    /// Opens the folder of a new file early, when an error can still remove the file.
-    fn record_folder(&mut self, path: &Path, spec: OutputSpec<'_>) -> Result<()> {
-        let folder = self.new_in.insert(folder_of(&resolved(path)));
-        if let (Err(error), true) = (&*folder, spec.used.has_filter()) {
-            let failure = Failure::at(&self.name, message::store_reason(error));
-            self.withdraw();
-            return Err(failure);
-        }
-        Ok(())
-    }
-
     /// Removes the file if this run created it: the run is refused, and the file is empty.
     pub(super) fn withdraw(&self) {
-        if let (Some(path), Some(_)) = (&self.path, &self.new_in) {
+        if let Some(path) = self.path.as_ref().filter(|_| self.is_new) {
             fs::remove_file(resolved(path)).ok();
         }
     }
@@ -164,7 +154,7 @@ impl Output {
         if self.regular.is_none() {
             return Ok(None);
         }
-        self.sync_file()?;
+        self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
         self.end()
     }
 
@@ -201,7 +191,7 @@ impl Output {
             name,
             path: path.map(Path::to_owned),
             regular,
-            new_in: None,
+            is_new: false,
             file,
             packer,
             is_empty: !has_content,
@@ -264,15 +254,6 @@ impl Output {
         }
         Ok(())
     }
-
-    /// Syncs a regular file and its name: what a filter remembers must be on disk.
-    fn sync_file(&mut self) -> Result<()> {
-        self.file.sync_data().map_err(|error| Failure::write(&self.name, &error))?;
-        let Some(folder) = self.new_in.take() else { return Ok(()) };
-        let folder =
-            folder.map_err(|error| Failure::at(&self.name, message::store_reason(&error)))?;
-        folder.sync().map_err(|error| Failure::io(&self.name, &error))
-    }
 }
 
 /// Bytes that are gathered before they are written, or compressed.
@@ -290,6 +271,14 @@ pub(super) fn check_readable(path: &Path, spec: OutputSpec<'_>) -> Result<()> {
         let what = "is not readable, but the filter file must remember its content";
         Failure::at(path.display(), format_args!("{what}: {reason}"))
     })
+}
+
+/// Syncs the name of a new file or folder: what a filter remembers must be on disk.
+pub(super) fn sync_name(path: &Path) -> Result<()> {
+    let folder = folder_of(&resolved(path));
+    let folder =
+        folder.map_err(|error| Failure::at(path.display(), message::store_reason(&error)))?;
+    folder.sync().map_err(|error| Failure::io(path.display(), &error))
 }
 
 /// The path with symbolic links resolved.

@@ -1,13 +1,12 @@
 //! The outputs of a run that has one for each input, one of them open at a time.
 
-use super::file::{Output, check_readable, resolved};
+use super::file::{Output, check_readable, resolved, sync_name};
 use super::output_folder::OutputFolder;
 use super::output_spec::OutputSpec;
 use crate::platform::Identity;
 use crate::runs::{Place, Role};
-use crate::terminal::{Failure, Result, message};
-use coua_store::folder_of;
-use std::collections::{BTreeSet, HashSet};
+use crate::terminal::{Failure, Result};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -104,17 +103,12 @@ impl PerInput {
         if !self.is_followed {
             return Ok(());
         }
-        let parents = self.created.iter().map(|path| {
-            let path = resolved(path);
-            path.parent().map_or_else(PathBuf::new, Path::to_owned)
-        });
-        for parent in parents.collect::<BTreeSet<_>>() {
-            let folder = folder_of(&parent.join("output"));
-            let folder = folder
-                .map_err(|error| Failure::at(parent.display(), message::store_reason(&error)))?;
-            folder.sync().map_err(|error| Failure::io(parent.display(), &error))?;
-        }
-        Ok(())
+        let mut folders = HashSet::new();
+        let mut created = self.created.iter();
+        created.try_for_each(|path| {
+            let is_first = folders.insert(resolved(path).parent().map(Path::to_owned));
+            if is_first { sync_name(path) } else { Ok(()) }
+        })
     }
 
     fn create_folder(&mut self, folder: &Path) -> Result<()> {

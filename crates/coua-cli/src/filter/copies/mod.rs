@@ -27,7 +27,7 @@ use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
 use coua::KeyHasher;
 use coua::shards::{Division, Shards};
-use shard::{CopiesShard, Figures, ShardFigures};
+use shard::{CopiesShard, Figures};
 use std::iter::zip;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -76,9 +76,9 @@ impl Copies {
             (self.find_last()?, self.threads.get())
         } else {
             let shards = 0..self.shards.len();
-            (shards.map(|number| self.shard(number).figures()).collect(), usize::MAX)
+            (shards.map(|number| self.shard(number).figures()).collect(), self.shards.len())
         };
-        self.figures.get_or_init(|| ShardFigures::sum(all, at_once));
+        self.figures.get_or_init(|| Figures::sum(&all, at_once));
         if self.question.keep != Keep::First {
             for number in 0..self.shards.len() {
                 self.shard(number).forget_keys();
@@ -88,9 +88,9 @@ impl Copies {
     }
 
     /// Finds the last records of each shard, with all threads.
-    fn find_last(&self) -> Result<Vec<ShardFigures>> {
+    fn find_last(&self) -> Result<Vec<Figures>> {
         let next = AtomicUsize::new(0);
-        let work = || -> Result<Vec<ShardFigures>> {
+        let work = || -> Result<Vec<Figures>> {
             let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
             let numbers = numbers.take_while(|number| *number < self.shards.len());
             numbers.map(|number| self.shard(number).find_last(self.question)).collect()
@@ -122,14 +122,14 @@ impl Copies {
     }
 
     fn figures(&self) -> FilterFigures {
-        let Figures { keys, items, slots, memory_bytes } =
+        let Figures { keys, items, slots, first_bytes, other_bytes } =
             self.figures.get().copied().unwrap_or_default();
         let hash_bits = HASH_BITS;
         FilterFigures {
             items,
             capacity: None,
             load: Some(keys as f64 / slots as f64),
-            memory_bytes,
+            memory_bytes: first_bytes + other_bytes,
             hash_bits: Some(hash_bits),
             false_positive_rate: Some(keys as f64 / hash_bits.exp2()),
             window: None,

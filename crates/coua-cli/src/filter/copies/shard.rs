@@ -8,7 +8,6 @@ use crate::key::Group;
 use crate::terminal::{Result, caught_signal};
 use coua::window::When;
 use coua::{CuckooFilter, Filter, IfPresent, Insertion, KeyHash, KeyHasher};
-use std::cmp::Reverse;
 use std::iter::zip;
 use std::mem;
 
@@ -75,37 +74,31 @@ impl LastRecords {
     }
 }
 
-/// The figures of all shards together: keys, and the slots for them.
+/// The figures of a shard, or of all shards together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Figures {
     pub(super) keys: u64,
     /// With copies.
     pub(super) items: u64,
+    /// The slots for keys.
     pub(super) slots: u64,
-    pub(super) memory_bytes: u64,
+    /// The memory of `first`.
+    pub(super) first_bytes: u64,
+    /// The other memory.
+    pub(super) other_bytes: u64,
 }
 
-/// The figures of a shard.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ShardFigures {
-    keys: u64,
-    items: u64,
-    slots: u64,
-    /// The memory of `first`, and of the rest.
-    memory_bytes: [u64; 2],
-}
-
-impl ShardFigures {
-    /// The sum over all shards, if `at_once` shards have their `first` in memory at a time.
-    pub(super) fn sum(mut all: Vec<Self>, at_once: usize) -> Figures {
-        all.sort_unstable_by_key(|it| Reverse(it.memory_bytes[0]));
+impl Figures {
+    /// The sum over all shards, which are about equal, if `at_once` of them have their `first` in memory at a time.
+    pub(super) fn sum(all: &[Self], at_once: usize) -> Self {
         let sum = |figure: fn(&Self) -> u64| all.iter().map(figure).sum::<u64>();
-        let firsts = all.iter().take(at_once).map(|it| it.memory_bytes[0]).sum::<u64>();
-        Figures {
+        let largest = all.iter().map(|it| it.first_bytes).max().unwrap_or(0);
+        Self {
             keys: sum(|it| it.keys),
             items: sum(|it| it.items),
             slots: sum(|it| it.slots),
-            memory_bytes: firsts + sum(|it| it.memory_bytes[1]),
+            first_bytes: sum(|it| it.first_bytes).min(largest * at_once as u64),
+            other_bytes: sum(|it| it.other_bytes),
         }
     }
 }
@@ -162,7 +155,7 @@ impl CopiesShard {
     }
 
     /// Inserts all records from the last to the first, and sets the bits of the last ones of their keys.
-    pub(super) fn find_last(&mut self, question: Question) -> Result<ShardFigures> {
+    pub(super) fn find_last(&mut self, question: Question) -> Result<Figures> {
         let records = mem::take(&mut self.records);
         let (mut left, mut group) = (records.len(), Group::default());
         let mut last = LastRecords::with_room(left).map_err(|it| nothing_printed(&it))?;
@@ -189,7 +182,7 @@ impl CopiesShard {
         })?;
         self.last = last;
         let mut figures = self.figures();
-        figures.memory_bytes[1] += spooled as u64;
+        figures.other_bytes += spooled as u64;
         // Frees its memory.
         let empty = self.empty.try_clone();
         self.first = empty.map_err(|_| nothing_printed(&NoRoom::memory(figures.items)))?;
@@ -211,14 +204,15 @@ impl CopiesShard {
         group.outcomes.extend(outcomes(is_kept.into_iter().map(|is_kept| !is_kept)));
     }
 
-    pub(super) fn figures(&self) -> ShardFigures {
+    pub(super) fn figures(&self) -> Figures {
         let Self { first, more, last, .. } = self;
-        let rest = last.bits.len() * 8 + more.memory_bytes();
-        ShardFigures {
+        let other = last.bits.len() * 8 + more.memory_bytes();
+        Figures {
             keys: first.len(),
             items: first.len() + more.len(),
             slots: first.slots(),
-            memory_bytes: [first.memory_bytes() as u64, rest as u64],
+            first_bytes: first.memory_bytes() as u64,
+            other_bytes: other as u64,
         }
     }
 }
