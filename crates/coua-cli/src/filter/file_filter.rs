@@ -165,7 +165,7 @@ impl FileFilter {
             Some(_) => {}
             None => drop(self.store.remove_note(HELD)),
         }
-        if !self.runs.iter().eq(self.noted.iter()) {
+        if self.runs.by_number != self.noted.by_number {
             self.runs.write(&mut self.store)?;
             self.noted = self.runs.clone();
         }

@@ -56,7 +56,7 @@ impl ResumeJob<'_> {
         let mut started = Started::new(Outputs::open(self.output_spec)?);
         let has_outputs = self.run.outputs().next().is_some();
         let mut is_repeatable = self.checkpoints.mode == Mode::Resume;
-        for run in forgotten.iter().filter_map(|number| runs.remove(*number)) {
+        for run in forgotten.iter().filter_map(|number| runs.by_number.remove(number)) {
             is_repeatable |= SavedState::of(&run).is_repeatable;
         }
         started.must_commit = has_outputs && (is_resumable || !forgotten.is_empty());
@@ -92,13 +92,13 @@ impl ResumeJob<'_> {
         let is_repeatable = is_repeatable || self.checkpoints.mode == Mode::Resume;
         let files = run.places.clone();
         let mut has_changed = true;
-        if let Some(known) = number.and_then(|number| runs.get_mut(number)) {
+        if let Some(known) = number.and_then(|number| runs.by_number.get_mut(&number)) {
             has_changed = known.has_ended != run.has_ended;
             known.has_ended = run.has_ended;
         }
         let number = number.unwrap_or_else(|| {
             for number in replaced {
-                runs.remove(number);
+                runs.by_number.remove(&number);
             }
             runs.add(Run { has_ended: false, ..run })
         });
@@ -204,8 +204,8 @@ fn obstacle(place: &Place) -> Option<String> {
 /// The names of a filter's runs, for a message. `None` without runs.
 pub(crate) fn list(runs: &Runs) -> Option<String> {
     let mut words: Vec<_> = runs.newest().take(MOST_LISTED).map(Run::name).collect();
-    if runs.len() > MOST_LISTED {
-        words.push(format!("{} more", runs.len() - MOST_LISTED));
+    if runs.by_number.len() > MOST_LISTED {
+        words.push(format!("{} more", runs.by_number.len() - MOST_LISTED));
     }
     (!words.is_empty()).then(|| words.join(", "))
 }

@@ -159,7 +159,9 @@ impl Recorder {
 
     /// Records the progress of the run, for the next commit.
     pub(super) fn record(&mut self, runs: &mut Runs, synced: Synced, counts: &Counts) {
-        let Some(run) = self.number.and_then(|number| runs.get_mut(number)) else { return };
+        let Some(run) = self.number.and_then(|number| runs.by_number.get_mut(&number)) else {
+            return;
+        };
         run.places = self.positions.places().chain(synced).collect();
         let records = if self.is_resumable { self.positions.records() } else { counts.answered() };
         if run.records != records {
@@ -173,8 +175,10 @@ impl Recorder {
         let Some(number) = self.number else { return };
         // If the run had ended before, there was nothing more to do.
         let is_done = |run: &Run| self.is_resumable && run.has_ended;
-        let Some(run) = runs.get(number).filter(|run| !is_done(run)).cloned() else { return };
-        runs.remove(number);
+        let Some(run) = runs.by_number.get(&number).filter(|run| !is_done(run)).cloned() else {
+            return;
+        };
+        runs.by_number.remove(&number);
         let holds_records = run.outputs().any(|place| place.offset > 0);
         let is_repeatable = self.is_repeatable || run.outputs().next().is_some();
         if !(holds_records || self.is_resumable && is_repeatable) {
@@ -184,9 +188,9 @@ impl Recorder {
         // Adds it as the newest.
         runs.add(Run { has_ended: true, ..run });
         let is_alike = |run: &Run| run.has_ended && run.job.counts() == counts_twice;
-        let ended = runs.iter().rev().filter(|(_, run)| is_alike(run)).skip(MOST_ENDED);
-        let forgotten: Vec<u64> = ended.map(|(number, _)| number).collect();
-        for run in forgotten.iter().filter_map(|number| runs.remove(*number)) {
+        let ended = runs.by_number.iter().rev().filter(|(_, run)| is_alike(run)).skip(MOST_ENDED);
+        let forgotten: Vec<u64> = ended.map(|(number, _)| *number).collect();
+        for run in forgotten.iter().filter_map(|number| runs.by_number.remove(number)) {
             if counts_twice {
                 self.verbosity.say(format_args!(
                     "{filter}: remembers only {MOST_ENDED} ended runs and forgot the oldest; do not repeat it, \

@@ -177,8 +177,8 @@ impl<'a> ResumeJob<'a> {
         let is_same = |run: &Run| run.job == self.run.job && run.has_files_of(&self.run);
         let is_anew = |run: &Run| is_same(run) && !self.output_spec.to.appends;
         let is_forgotten = |run: &Run| is_anew(run) || self.begun_output(run).is_some();
-        let forgotten = runs.iter().filter(|(_, run)| is_forgotten(run));
-        Ok(Plan::Start { forgotten: forgotten.map(|(number, _)| number).collect() })
+        let forgotten = runs.by_number.iter().filter(|(_, run)| is_forgotten(run));
+        Ok(Plan::Start { forgotten: forgotten.map(|(number, _)| *number).collect() })
     }
 
     /// What earlier runs have done of this job, if they are known. Returns an error if it cannot be continued.
@@ -187,8 +187,9 @@ impl<'a> ResumeJob<'a> {
             run.job == self.run.job
                 && paths(shared_outputs(run)).eq(paths(shared_outputs(&self.run)))
         };
-        let same = runs.iter().rev().filter(|(_, run)| has_job(run) && !has_come_to_nothing(run));
-        let same: Vec<(u64, &Run)> = same.collect();
+        let same = runs.by_number.iter().rev();
+        let same = same.filter(|(_, run)| has_job(run) && !has_come_to_nothing(run));
+        let same: Vec<_> = same.map(|(number, run)| (*number, run)).collect();
         let mut known = HashMap::new();
         for (age, (_, run)) in same.iter().enumerate() {
             for (name, step) in steps(run) {
@@ -331,12 +332,12 @@ impl<'a> ResumeJob<'a> {
             Failure::at(&self.filter, reason)
         };
         let filled = self.filled_outputs();
-        for (number, run) in runs.iter() {
+        for (number, run) in &runs.by_number {
             if !is_same(run) && held_output(run, &filled).is_none() {
                 continue;
             }
             self.check_undoable(run).map_err(|obstacle| failed(run, obstacle))?;
-            undo.runs.push(number);
+            undo.runs.push(*number);
             // Of several runs with one output, the last one has it all.
             let outputs = run.outputs().filter(|place| place.role == Role::Output);
             for place in outputs.filter(|place| place.offset > 0 && run.records > 0) {

@@ -283,7 +283,7 @@ impl Reading {
             self.remove(filter, profile, &output.path, to.coding(&output.path))?;
         }
         let Some(runs) = filter.runs().filter(|_| !undo.runs.is_empty()) else { return Ok(()) };
-        undo.runs.iter().for_each(|number| drop(runs.remove(*number)));
+        undo.runs.iter().for_each(|number| drop(runs.by_number.remove(number)));
         filter.commit(Stage::Begin)
     }
 

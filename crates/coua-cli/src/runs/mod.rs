@@ -188,7 +188,7 @@ fn to_note(value: &impl Serialize) -> Vec<u8> {
 /// filter has at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
-    runs: BTreeMap<u64, Run>,
+    pub(crate) by_number: BTreeMap<u64, Run>,
     /// The present run resumes one whose records are partly in the filter.
     pub(crate) is_resumed: bool,
 }
@@ -214,14 +214,14 @@ impl Runs {
                 Some(part) => runs.get_mut(&number)?.decode_part(part, note)?,
             }
         }
-        Some(Self { runs, is_resumed: false })
+        Some(Self { by_number: runs, is_resumed: false })
     }
 
     /// Writes them to the notes of a filter.
     pub(crate) fn write(&self, store: &mut Store) -> Result<()> {
         let mut notes = BTreeMap::new();
-        for (number, run) in self.iter() {
-            run.encode(number, &mut notes);
+        for (number, run) in &self.by_number {
+            run.encode(*number, &mut notes);
         }
         let names = store.notes().iter().map(|(name, _)| name);
         let is_old = |name: &&str| name.starts_with(PREFIX) && !notes.contains_key(*name);
@@ -235,41 +235,16 @@ impl Runs {
         Ok(())
     }
 
-    /// The number of runs.
-    pub(crate) fn len(&self) -> usize {
-        self.runs.len()
-    }
-
-    /// Each run with its number, the oldest first.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Run)> {
-        self.runs.iter().map(|(number, run)| (*number, run))
-    }
-
     /// The runs, the newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = &Run> {
-        self.runs.values().rev()
-    }
-
-    /// The run with this number.
-    pub(crate) fn get(&self, number: u64) -> Option<&Run> {
-        self.runs.get(&number)
-    }
-
-    /// The run with this number, mutable.
-    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Run> {
-        self.runs.get_mut(&number)
+        self.by_number.values().rev()
     }
 
     /// Adds a run. Returns its number.
     pub(crate) fn add(&mut self, run: Run) -> u64 {
-        let number = self.runs.last_key_value().map_or(1, |(last, _)| last + 1);
-        self.runs.insert(number, run);
+        let number = self.by_number.last_key_value().map_or(1, |(last, _)| last + 1);
+        self.by_number.insert(number, run);
         number
-    }
-
-    /// Forgets a run.
-    pub(crate) fn remove(&mut self, number: u64) -> Option<Run> {
-        self.runs.remove(&number)
     }
 }
 
@@ -305,12 +280,12 @@ mod tests {
         let (mut store, old) = (store(&folder), sample());
         store.set_note("somebody's", b"note").unwrap();
         let mut new = old.clone();
-        new.remove(3);
-        new.remove(12);
-        new.get_mut(2).unwrap().places[1].offset = 77;
-        new.get_mut(4).unwrap().places.pop();
-        new.get_mut(5).unwrap().job.command.push('s');
-        new.get_mut(6).unwrap().places[1] = Place::start(Role::Output, Path::new("out"));
+        new.by_number.remove(&3);
+        new.by_number.remove(&12);
+        new.by_number.get_mut(&2).unwrap().places[1].offset = 77;
+        new.by_number.get_mut(&4).unwrap().places.pop();
+        new.by_number.get_mut(&5).unwrap().job.command.push('s');
+        new.by_number.get_mut(&6).unwrap().places[1] = Place::start(Role::Output, Path::new("out"));
         new.add(run(99));
         for runs in [&old, &new, &old, &Runs::default()] {
             runs.write(&mut store).unwrap();
@@ -330,7 +305,7 @@ mod tests {
         store.commit().unwrap();
         let bytes = || store_bytes(&folder);
         let before = bytes();
-        many.get_mut(number).unwrap().places[9].offset = 1;
+        many.by_number.get_mut(&number).unwrap().places[9].offset = 1;
         many.write(&mut store).unwrap();
         store.commit().unwrap();
         assert!(bytes() - before < 300, "{}", bytes() - before);
