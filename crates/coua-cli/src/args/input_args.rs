@@ -5,7 +5,7 @@ use super::value::{self, TextEncoding};
 use crate::input::{Coding, Inputs, Until};
 use crate::key::{Dialect, DoneRecords, Hashing, Keys, Known, OnMissing, Wanted};
 use crate::record::RecordFormat;
-use crate::run::Reading;
+use crate::run::InputPlan;
 use crate::runs::JobSpec;
 use crate::runs::path_of;
 use crate::terminal::{Failure, Result};
@@ -76,7 +76,7 @@ struct RecordArgs {
 
 impl InputArgs {
     /// Checks the options, and returns how to read records, which may have times.
-    pub(crate) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<Reading> {
+    pub(crate) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<InputPlan> {
         let KeyArgs { missing, shard, .. } = self.keys;
         let finder = self.keys.finder(time.as_ref())?;
         let times = time.map(|time| self.keys.times(time)).transpose()?;
@@ -94,7 +94,7 @@ impl InputArgs {
         let comment = self.keys.comment.as_ref().map(|comment| comment.as_bytes().into());
         let mut find = self.keys.finders();
         find.extend(self.records.separator());
-        let mut reading = Reading {
+        let mut reading = InputPlan {
             inputs,
             hashing,
             until: Until::End,

@@ -2,7 +2,7 @@
 
 use super::value::{self, Word, word};
 use crate::clock;
-use crate::resume::{Checkpoints, Mode};
+use crate::resume::{Mode, ResumeOptions};
 use crate::run::{Running, Threads};
 use crate::runs::JobSpec;
 use crate::terminal::{ReportFormat, Verbosity};
@@ -101,9 +101,9 @@ pub(crate) struct WorkArgs {
 
 impl WorkArgs {
     /// How the run begins and is recorded.
-    pub(crate) fn checkpoints(&self, spec: JobSpec) -> Checkpoints {
+    pub(crate) fn resume_options(&self, spec: JobSpec) -> ResumeOptions {
         let mode = if self.resume { Mode::Resume } else { Mode::New };
-        Checkpoints { spec, mode, every: self.checkpoint_every }
+        ResumeOptions { spec, mode, every: self.checkpoint_every }
     }
 
     pub(crate) fn running(&self) -> Running {

@@ -45,7 +45,7 @@ impl AddArgs {
         let reading = target.input.reading(window.time_source())?;
         let location = Some(Location::of(&target.filter_file)?);
         let job = Job::new(op, reading, location, self.filter.spec(), self.work.running());
-        let recorded = Some(self.work.checkpoints(target.input.describe(spec)));
-        Job { recorded, ..job }.run()
+        let resume = Some(self.work.resume_options(target.input.describe(spec)));
+        Job { resume, ..job }.run()
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::args::value::{Word, word};
 use crate::args::{FilterArgs, InputArgs, WorkArgs};
-use crate::filter::copies::{Keep, Question};
+use crate::filter::copies::{Keep, SecondPassPlan};
 use crate::filter::{Location, Op, filter_file};
 use crate::input::Inputs;
 use crate::key::{COUNT, Seen};
-use crate::output::{Destination, Destinations, OutputFolder, Packing};
-use crate::resume::{Checkpoints, Mode};
+use crate::output::{Compression, Destination, Destinations, OutputFolder};
+use crate::resume::{Mode, ResumeOptions};
 use crate::run::Job;
 use crate::runs::JobSpec;
 use crate::terminal::{Exit, Failure, Result};
@@ -80,7 +80,7 @@ pub(crate) struct DedupArgs {
     /// A name ending in `.zst` or `.gz` implies level 3 or 6. The output is a sequence of frames (zstd) or members (gzip)
     /// of about 1 MiB of records, which all threads compress, and which every decompressor reads.
     #[arg(long, value_name = "FORMAT[:LEVEL]", help_heading = "Output", hide_short_help = true)]
-    compress: Option<Packing>,
+    compress: Option<Compression>,
 
     /// Which of the records with the same key to print [default: first]
     ///
@@ -140,22 +140,22 @@ const KEEP: [Word<Keep>; 3] = [
 ];
 
 impl DedupArgs {
-    /// How the run begins and is recorded.
-    fn checkpoints(&self) -> Checkpoints {
+    /// How the run begins and is resume.
+    fn resume_options(&self) -> ResumeOptions {
         let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
         let spec = JobSpec::new("dedup").with("repeats", self.repeats).with("known", known);
         let spec = spec.with("append", self.append).with("compress", self.compress);
         let spec = spec.with("output-dir", self.output_dir.is_some());
         let spec = self.filter.window.describe(spec);
-        let mut recorded = self.work.checkpoints(self.input.describe(spec));
+        let mut resume = self.work.resume_options(self.input.describe(spec));
         if self.restart {
-            recorded.mode = Mode::Restart;
+            resume.mode = Mode::Restart;
         }
-        recorded
+        resume
     }
 
-    /// The question for a second pass, if one is needed.
-    fn question(&self, recorded: &Checkpoints) -> Result<Option<Question>> {
+    /// The plan for a second pass, if one is needed.
+    fn second_pass(&self, resume: &ResumeOptions) -> Result<Option<SecondPassPlan>> {
         let keep = self.keep.unwrap_or(Keep::First);
         let counts = self.count;
         if keep == Keep::First && !counts {
@@ -167,8 +167,8 @@ impl DedupArgs {
             Keep::None => "--keep none",
         };
         // An interrupted run starts over.
-        let resumes = recorded.mode == Mode::Resume;
-        let of_filter = if resumes { recorded.every_option() } else { recorded.option() };
+        let resumes = resume.mode == Mode::Resume;
+        let of_filter = if resumes { resume.every_option() } else { resume.option() };
         if let Some(other) = self.filter_file.is_some().then_some("--filter").or(of_filter) {
             let reason = format!(
                 "reads the inputs twice, with its own filter, so it cannot be used with {other}; drop \
@@ -185,7 +185,7 @@ impl DedupArgs {
             let reason = "reads the inputs twice, and remembers all hash bits; drop --capacity, --rate and --window";
             return Err(Failure::at(option, reason));
         }
-        Ok(Some(Question { keep, counts }))
+        Ok(Some(SecondPassPlan { keep, counts }))
     }
 
     /// Returns an error if both outputs are standard output, or an input has no name for its output.
@@ -199,7 +199,7 @@ impl DedupArgs {
             let reason = "standard output already gets the first occurrences; add -o";
             return Err(Failure::at("--tee-dups -", reason));
         }
-        Ok(Destinations { main, tee, appends: self.append, packing: self.compress })
+        Ok(Destinations { main, tee, appends: self.append, compression: self.compress })
     }
 
     fn output_folder(&self, folder: &Path, inputs: &Inputs) -> Result<OutputFolder> {
@@ -212,12 +212,12 @@ impl DedupArgs {
     }
 
     pub(crate) fn run(&self) -> Result<Exit> {
-        let (window, recorded) = (&self.filter.window, self.checkpoints());
+        let (window, resume) = (&self.filter.window, self.resume_options());
         let file = self.filter_file.as_deref();
-        let question = self.question(&recorded)?;
+        let plan = self.second_pass(&resume)?;
         if file.is_none()
-            && question.is_none()
-            && let Some(option) = recorded.option()
+            && plan.is_none()
+            && let Some(option) = resume.option()
         {
             return Err(Failure::at(option, "needs --filter"));
         }
@@ -246,11 +246,11 @@ impl DedupArgs {
             printed: Some(Seen::from(self.repeats)),
             prefix: self.count.then_some(comma),
             known: self.known.clone(),
-            recorded: Some(recorded),
+            resume: Some(resume),
             ..Job::new(Op::Dedup, reading, location, self.filter.spec(), self.work.running())
         };
-        match question {
-            Some(question) => job.run_twice(question),
+        match plan {
+            Some(plan) => job.run_twice(plan),
             None => job.run(),
         }
     }

@@ -68,7 +68,7 @@ impl RemoveArgs {
         Job {
             to: Destinations { main, ..Destinations::default() },
             printed: report.map(|which| Seen::from(which == Which::Found)),
-            recorded: Some(self.work.checkpoints(target.input.describe(spec))),
+            resume: Some(self.work.resume_options(target.input.describe(spec))),
             ..job
         }
         .run()

@@ -1,12 +1,12 @@
 //! A filter in a file, opened for writing.
 
 use crate::clock;
-use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{
     Doubts, Profile, RunFilter, Stage, Summary, SummaryRequest, outdated_note,
 };
 use crate::filter::sharded_file::ShardedFile;
+use crate::filter::time_outliers::{CheckedKeys, TimeOutliers};
 use crate::key::{KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::record::LARGE_BLOCK;
@@ -28,7 +28,7 @@ pub(crate) struct FileFilter {
     runs: Runs,
     /// The runs as its notes have them.
     noted: Runs,
-    jumps: Jumps,
+    outliers: TimeOutliers,
     /// The content of the file if saving fails.
     saved: Saved,
     /// The shards, if several threads may change the filter.
@@ -63,13 +63,13 @@ pub(super) enum Saved {
 impl FileFilter {
     pub(super) fn new(store: Store, name: String, saved: Saved) -> Result<Self> {
         let runs = Runs::of(store.notes(), &name)?;
-        let (noted, jumps) = (runs.clone(), Jumps::with_held(store.note(HELD)));
+        let (noted, outliers) = (runs.clone(), TimeOutliers::with_held(store.note(HELD)));
         Ok(Self {
             store,
             name,
             runs,
             noted,
-            jumps,
+            outliers,
             saved,
             sharded: None,
             key_spec: None,
@@ -123,14 +123,14 @@ impl FileFilter {
         if has_window {
             self.advance_clock();
         }
-        let screened = if has_window && op.inserts() {
-            self.jumps.screen(self.store.filter(), batch)
+        let checked = if has_window && op.inserts() {
+            self.outliers.check(self.store.filter(), batch)
         } else {
             None
         };
         let Batch { keys, answers, .. } = batch;
         let as_they_are = (keys.hashes.as_slice(), keys.when());
-        let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);
+        let (hashes, when) = checked.as_ref().map_or(as_they_are, CheckedKeys::parts);
         let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
         let held = ever_held(self.content());
         let mut outcomes: Vec<Insertion> = Vec::new();
@@ -143,8 +143,8 @@ impl FileFilter {
         if op == Op::Add {
             outcomes.clear();
         }
-        if let Some(screened) = screened {
-            result = screened.restore(&mut outcomes, result, op);
+        if let Some(checked) = checked {
+            result = checked.restore(&mut outcomes, result, op);
         }
         answers.added = ever_held(self.content()) - held;
         answers.record(&outcomes, result);
@@ -158,7 +158,7 @@ impl FileFilter {
 
     /// Writes the held record and the runs to the notes, which the next commit makes durable.
     fn write_notes(&mut self) -> Result<()> {
-        match self.jumps.note() {
+        match self.outliers.note() {
             Some(note) if self.store.note(HELD) != Some(&note) => {
                 self.store.set_note(HELD, &note)?;
             }
@@ -269,7 +269,7 @@ impl RunFilter for FileFilter {
             return Doubts::default();
         }
         let outdated = outdated_note(self.content()).into_iter();
-        let notes = outdated.chain(self.jumps.note_left_out()).chain(self.jumps.note_held());
+        let notes = outdated.chain(self.outliers.note_left_out()).chain(self.outliers.note_held());
         Doubts { notes: notes.collect(), ..Doubts::default() }
     }
 

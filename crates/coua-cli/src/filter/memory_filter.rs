@@ -2,12 +2,12 @@
 
 use crate::clock;
 use crate::filter::estimate::Forecast;
-use crate::filter::jumps::{Jumps, Screened};
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{
     Doubts, Profile, RunFilter, Summary, SummaryRequest, outdated_note,
 };
 use crate::filter::spec::FilterSpec;
+use crate::filter::time_outliers::{CheckedKeys, TimeOutliers};
 use crate::input::Survey;
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Result};
@@ -20,7 +20,7 @@ pub(super) struct MemoryFilter {
     filter: Generations,
     forecast: Option<Forecast>,
     outcomes: Vec<Insertion>,
-    jumps: Jumps,
+    outliers: TimeOutliers,
 }
 
 impl MemoryFilter {
@@ -30,8 +30,8 @@ impl MemoryFilter {
         let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
         let is_open = is_resizable && spec.leaves_capacity_open();
         let forecast = Forecast::new(inputs.total_bytes, 1).filter(|_| is_open);
-        let (outcomes, jumps) = (Vec::new(), Jumps::default());
-        Ok(Self { filter, forecast, outcomes, jumps })
+        let (outcomes, outliers) = (Vec::new(), TimeOutliers::default());
+        Ok(Self { filter, forecast, outcomes, outliers })
     }
 }
 
@@ -43,14 +43,14 @@ impl RunFilter for MemoryFilter {
     /// Only `dedup` has a temporary filter.
     fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
         clock::advance(&mut self.filter);
-        let screened = self.jumps.screen(&self.filter, batch);
+        let checked = self.outliers.check(&self.filter, batch);
         let Batch { block, keys, answers } = batch;
         let as_they_are = (keys.hashes.as_slice(), keys.when());
-        let (hashes, when) = screened.as_ref().map_or(as_they_are, Screened::parts);
+        let (hashes, when) = checked.as_ref().map_or(as_they_are, CheckedKeys::parts);
         let if_present = IfPresent::Skip;
         let mut result = self.filter.insert_each(hashes, when, if_present, &mut self.outcomes);
-        if let Some(screened) = screened {
-            result = screened.restore(&mut self.outcomes, result, op);
+        if let Some(checked) = checked {
+            result = checked.restore(&mut self.outcomes, result, op);
         }
         answers.record(&self.outcomes, result);
         if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut())
@@ -63,7 +63,7 @@ impl RunFilter for MemoryFilter {
     }
 
     fn doubts(&self, _op: Op) -> Doubts {
-        let notes = outdated_note(&self.filter).into_iter().chain(self.jumps.note_left_out());
+        let notes = outdated_note(&self.filter).into_iter().chain(self.outliers.note_left_out());
         Doubts { notes: notes.collect(), ..Doubts::default() }
     }
 

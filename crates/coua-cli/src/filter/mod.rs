@@ -6,7 +6,6 @@ mod counts;
 mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
-mod jumps;
 mod memory_filter;
 #[cfg(feature = "server")]
 mod new_file;
@@ -19,6 +18,7 @@ mod sharded_file;
 mod sharded_memory;
 mod sharding;
 pub(crate) mod spec;
+mod time_outliers;
 
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};

@@ -1,7 +1,7 @@
 //! One output: standard output or a file, written in large pieces.
 
+use super::compress::{Compression, Compressor, Drain, FRAME};
 use super::output_spec::{Destination, OutputSpec};
-use super::pack::{Due, FRAME, Packer, Packing};
 use crate::input::last_bytes;
 use crate::platform::{self, Identity};
 use crate::record::RecordFormat;
@@ -30,7 +30,7 @@ pub(crate) struct Output {
     is_new: bool,
     file: File,
     /// Compresses the output, if it is compressed.
-    packer: Option<Packer>,
+    compressor: Option<Compressor>,
     /// It has no content.
     is_empty: bool,
     buffer: Vec<u8>,
@@ -51,18 +51,18 @@ impl Output {
     pub(super) fn open(to: &Destination, spec: OutputSpec<'_>) -> Result<Self> {
         let Some(path) = to.path() else {
             Stream::Output.check_open()?;
-            return Self::new(None, platform::standard_output(), spec.to.packing(None), spec);
+            return Self::new(None, platform::standard_output(), spec.to.compression(None), spec);
         };
-        let packing = spec.to.packing(Some(path));
+        let compression = spec.to.compression(Some(path));
         if platform::descriptor(path).is_some() {
             // The process that opened the file decides whether to truncate it.
             let file = File::options().append(true).open(path);
-            let output = Self::new(Some(path), file, packing, spec)?;
+            let output = Self::new(Some(path), file, compression, spec)?;
             return Ok(Self { path: None, ..output });
         }
         let is_new = !path.exists();
         let file = File::options().write(true).create(true).truncate(false).open(path);
-        let mut output = Self::new(Some(path), file, packing, spec)?;
+        let mut output = Self::new(Some(path), file, compression, spec)?;
         if output.regular.is_some() {
             check_readable(path, spec)?;
         }
@@ -97,7 +97,7 @@ impl Output {
         let failed = |error| Failure::io(&self.name, &error);
         let bytes = self.file.seek(SeekFrom::End(0)).map_err(failed)?;
         let end = self.separator.bytes();
-        self.owes_separator = match self.packer {
+        self.owes_separator = match self.compressor {
             Some(_) if bytes > 0 => lacks_end_when_unpacked(path, end)?,
             _ => lacks_end(path, bytes, end).map_err(failed)?,
         };
@@ -106,15 +106,19 @@ impl Output {
 
     /// Continues a file that an interrupted run has written, and truncates it to `place`.
     pub(super) fn resume(place: &Place, spec: OutputSpec<'_>) -> Result<Self> {
-        let packing = spec.to.packing(Some(&place.path));
-        let mut output = Self::existing(&place.path, packing, spec)?;
+        let compression = spec.to.compression(Some(&place.path));
+        let mut output = Self::existing(&place.path, compression, spec)?;
         output.truncate(place)?;
         Ok(output)
     }
 
     /// Opens an existing file.
-    pub(super) fn existing(path: &Path, packing: Packing, spec: OutputSpec<'_>) -> Result<Self> {
-        Self::new(Some(path), File::options().append(true).open(path), packing, spec)
+    pub(super) fn existing(
+        path: &Path,
+        compression: Compression,
+        spec: OutputSpec<'_>,
+    ) -> Result<Self> {
+        Self::new(Some(path), File::options().append(true).open(path), compression, spec)
     }
 
     /// Continues with another file, at a place of it. Returns the previous file, which is at its end.
@@ -129,10 +133,16 @@ impl Output {
     }
 
     /// Sets the compression from now on.
-    pub(super) fn set_packing(&mut self, packing: Packing, threads: NonZeroUsize) -> Result<()> {
-        if self.packer.as_ref().map_or(Packing::None, Packer::packing) != packing {
-            self.packer = Packer::new(packing, threads)?;
-            self.most = gathered(self.packer.as_ref());
+    pub(super) fn set_compression(
+        &mut self,
+        compression: Compression,
+        threads: NonZeroUsize,
+    ) -> Result<()> {
+        if self.compressor.as_ref().map_or(Compression::None, Compressor::compression)
+            != compression
+        {
+            self.compressor = Compressor::new(compression, threads)?;
+            self.most = gathered(self.compressor.as_ref());
         }
         Ok(())
     }
@@ -176,15 +186,15 @@ impl Output {
     pub(super) fn new(
         path: Option<&Path>,
         file: io::Result<File>,
-        packing: Packing,
+        compression: Compression,
         spec: OutputSpec<'_>,
     ) -> Result<Self> {
         let name = path.map_or(Stream::Output.name().to_owned(), |it| it.display().to_string());
         let failed = |error: io::Error| Failure::io(&name, &error);
         let file = file.map_err(failed)?;
         let regular = Identity::of(&file).map_err(failed)?;
-        let packer = Packer::new(packing, spec.threads)?;
-        let most = gathered(packer.as_ref());
+        let compressor = Compressor::new(compression, spec.threads)?;
+        let most = gathered(compressor.as_ref());
         let has_content = spec.to.appends && file.metadata().is_ok_and(|found| found.len() > 0);
         spec.used.refuse(&name, None, regular)?;
         Ok(Self {
@@ -193,7 +203,7 @@ impl Output {
             regular,
             is_new: false,
             file,
-            packer,
+            compressor,
             is_empty: !has_content,
             buffer: Vec::with_capacity(most),
             most,
@@ -211,7 +221,7 @@ impl Output {
         // Writes a giant record in pieces.
         for piece in bytes.chunks(BUFFER) {
             if self.buffer.len() + piece.len() > self.most {
-                self.hand_on(Due::Surplus)?;
+                self.pass_on(Drain::OverLimit)?;
             }
             append(piece, &mut self.buffer);
         }
@@ -220,35 +230,36 @@ impl Output {
 
     /// Passes all bytes to the operating system. Ends a compressed frame.
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.hand_on(Due::All)
+        self.pass_on(Drain::All)
     }
 
     /// Ends the output. An empty compressed output is still a frame: tools report an empty file as broken.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.flush()?;
-        if let (Some(packer), true) = (&mut self.packer, self.is_empty) {
-            packer.push(Vec::new());
+        if let (Some(compressor), true) = (&mut self.compressor, self.is_empty) {
+            compressor.push(Vec::new());
         }
-        self.write_packed(Due::All)
+        self.write_frames(Drain::All)
     }
 
     /// Passes the gathered bytes to the operating system or to the compressor.
-    fn hand_on(&mut self, due: Due) -> Result<()> {
-        let Some(packer) = &mut self.packer else {
+    fn pass_on(&mut self, due: Drain) -> Result<()> {
+        let Some(compressor) = &mut self.compressor else {
             let written = platform::write_all(&mut self.file, &self.buffer);
             self.buffer.clear();
             return written.map_err(|error| Failure::write(&self.name, &error));
         };
         if !self.buffer.is_empty() {
-            packer.push(mem::replace(&mut self.buffer, Vec::with_capacity(self.most)));
+            compressor.push(mem::replace(&mut self.buffer, Vec::with_capacity(self.most)));
         }
-        self.write_packed(due)
+        self.write_frames(due)
     }
 
     /// Passes compressed frames to the operating system.
-    fn write_packed(&mut self, due: Due) -> Result<()> {
-        while let Some(packed) = self.packer.as_mut().and_then(|packer| packer.next(due)) {
-            let written = packed.and_then(|bytes| platform::write_all(&mut self.file, &bytes));
+    fn write_frames(&mut self, due: Drain) -> Result<()> {
+        while let Some(frame) = self.compressor.as_mut().and_then(|compressor| compressor.next(due))
+        {
+            let written = frame.and_then(|bytes| platform::write_all(&mut self.file, &bytes));
             written.map_err(|error| Failure::write(&self.name, &error))?;
             self.is_empty = false;
         }
@@ -257,8 +268,8 @@ impl Output {
 }
 
 /// Bytes that are gathered before they are written, or compressed.
-fn gathered(packer: Option<&Packer>) -> usize {
-    if packer.is_some() { FRAME } else { BUFFER }
+fn gathered(compressor: Option<&Compressor>) -> usize {
+    if compressor.is_some() { FRAME } else { BUFFER }
 }
 
 /// Returns an error if a file whose end will be recorded cannot be read.

@@ -1,18 +1,18 @@
 //! The outputs: standard output or files, in large writes; none, one, one per kind of answer, or one per input.
 
+mod compress;
 mod file;
 mod output_folder;
 mod output_spec;
-mod pack;
 mod per_input;
 mod records;
 
+pub(crate) use compress::Compression;
 pub(crate) use file::Synced;
 pub(crate) use output_folder::OutputFolder;
 pub(crate) use output_spec::{
     Destination, Destinations, OutputSpec, UsedFiles, is_filter, refuse_filter,
 };
-pub(crate) use pack::Packing;
 pub(crate) use records::OutputFormat;
 
 use crate::key::{Answers, BlockKeys};

@@ -1,7 +1,7 @@
 //! The names and compression of outputs, one per input.
 
 use crate::input::InputFile;
-use crate::output::pack::Packing;
+use crate::output::compress::Compression;
 use crate::terminal::{Failure, Result};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,7 +16,7 @@ pub(crate) struct OutputFolder {
     /// In the order of the inputs.
     pub(super) paths: Vec<PathBuf>,
     /// The compression of each.
-    pub(super) packings: Vec<Packing>,
+    pub(super) compressions: Vec<Compression>,
 }
 
 impl OutputFolder {
@@ -25,15 +25,15 @@ impl OutputFolder {
     pub(crate) fn new(
         folder: &Path,
         inputs: &[InputFile<'_>],
-        given: Option<Packing>,
+        given: Option<Compression>,
     ) -> Result<Self> {
         let full = inputs.iter().map(|input| lexical(input.path)).collect::<Result<Vec<_>>>()?;
         let common = common_folder(&full);
-        let mut made = Self { paths: Vec::new(), packings: Vec::new() };
+        let mut made = Self { paths: Vec::new(), compressions: Vec::new() };
         let mut firsts = HashMap::new();
         for (input, full) in inputs.iter().zip(&full) {
-            let packing = packing(input, given)?;
-            let name = name(full.strip_prefix(&common).unwrap_or(full), packing, given);
+            let compression = compression(input, given)?;
+            let name = name(full.strip_prefix(&common).unwrap_or(full), compression, given);
             let path = folder.join(name);
             match firsts.entry(path.clone()) {
                 Entry::Vacant(place) => drop(place.insert((input.path, full))),
@@ -49,7 +49,7 @@ impl OutputFolder {
                 }
             }
             made.paths.push(path);
-            made.packings.push(packing);
+            made.compressions.push(compression);
         }
         Ok(made)
     }
@@ -60,13 +60,13 @@ impl OutputFolder {
     }
 
     /// The compression of the output with this absolute name.
-    pub(super) fn packing(&self, path: &Path) -> Option<Packing> {
+    pub(super) fn compression(&self, path: &Path) -> Option<Compression> {
         let is_it = |own: &PathBuf| {
             own.file_name() == path.file_name()
                 && std::path::absolute(own).is_ok_and(|own| own == path)
         };
         let place = self.paths.iter().position(is_it)?;
-        self.packings.get(place).copied()
+        self.compressions.get(place).copied()
     }
 }
 
@@ -102,13 +102,13 @@ fn ending(path: &Path) -> Option<&'static str> {
 }
 
 /// The compression of an output. For an empty input, its name decides.
-fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
+fn compression(input: &InputFile<'_>, given: Option<Compression>) -> Result<Compression> {
     if let Some(given) = given {
         return Ok(given);
     }
     match input.compression {
-        None => Ok(Packing::of(input.path)),
-        Some(format) => Packing::of_format(Some(format)).ok_or_else(|| {
+        None => Ok(Compression::of(input.path)),
+        Some(format) => Compression::of_format(Some(format)).ok_or_else(|| {
             let reason = format_args!(
                 "--output-dir: is compressed with {format}, which coua cannot write; use --compress zst, \
                  gz or none"
@@ -119,8 +119,8 @@ fn packing(input: &InputFile<'_>, given: Option<Packing>) -> Result<Packing> {
 }
 
 /// The name of an output, with the extension of its compression.
-fn name(below: &Path, packing: Packing, given: Option<Packing>) -> PathBuf {
-    let (said, right) = (ending(below), packing.ending());
+fn name(below: &Path, compression: Compression, given: Option<Compression>) -> PathBuf {
+    let (said, right) = (ending(below), compression.ending());
     if said == right || given.is_none() && said.is_none() {
         return below.to_owned();
     }
@@ -153,8 +153,8 @@ mod tests {
             .collect();
         let given = given.map(|text| text.parse().unwrap());
         let folder = OutputFolder::new(Path::new("to"), &files, given)?;
-        let both = folder.paths.iter().zip(&folder.packings);
-        Ok(both.map(|(path, packing)| format!("{} {packing}", path.display())).collect())
+        let both = folder.paths.iter().zip(&folder.compressions);
+        Ok(both.map(|(path, compression)| format!("{} {compression}", path.display())).collect())
     }
 
     #[test]

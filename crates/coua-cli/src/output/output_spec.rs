@@ -2,8 +2,8 @@
 
 use crate::input::{BlockReader, Coding, Inputs, Survey, compression_of};
 use crate::key::Mixing;
+use crate::output::compress::Compression;
 use crate::output::output_folder::OutputFolder;
-use crate::output::pack::Packing;
 use crate::platform::{self, Identity, descriptor};
 use crate::record::{Block, Header, RecordFormat};
 use crate::runs::{Place, Role};
@@ -73,7 +73,7 @@ pub(crate) struct Destinations {
     /// Appends to files instead of emptying them.
     pub(crate) appends: bool,
     /// The compression of all outputs, whatever their names.
-    pub(crate) packing: Option<Packing>,
+    pub(crate) compression: Option<Compression>,
 }
 
 impl Destinations {
@@ -89,18 +89,18 @@ impl Destinations {
     }
 
     /// The compression of an output.
-    pub(super) fn packing(&self, path: Option<&Path>) -> Packing {
-        self.packing.unwrap_or_else(|| path.map_or(Packing::None, Packing::of))
+    pub(super) fn compression(&self, path: Option<&Path>) -> Compression {
+        self.compression.unwrap_or_else(|| path.map_or(Compression::None, Compression::of))
     }
 
     /// How to read the records in an output.
     pub(crate) fn coding(&self, path: &Path) -> Coding {
-        let packing = match &self.main {
-            Some(Destination::Folder(folder)) => folder.packing(path),
+        let compression = match &self.main {
+            Some(Destination::Folder(folder)) => folder.compression(path),
             _ => None,
         };
-        let packing = packing.unwrap_or_else(|| self.packing(Some(path)));
-        let is_decompressed = packing != Packing::None;
+        let compression = compression.unwrap_or_else(|| self.compression(Some(path)));
+        let is_decompressed = compression != Compression::None;
         Coding { is_decompressed, encoding: None }
     }
 
@@ -172,12 +172,12 @@ impl OutputSpec<'_> {
         if self.to.all().any(|output| *output == Destination::Standard) {
             self.used.refuse(Stream::Output.name(), None, standard_output())?;
         }
-        if self.to.packing.is_none() {
-            self.to.all().filter_map(Destination::path).try_for_each(Packing::check_name)?;
+        if self.to.compression.is_none() {
+            self.to.all().filter_map(Destination::path).try_for_each(Compression::check_name)?;
         }
         self.to.paths().into_iter().try_for_each(|path| {
             self.used.refuse_path(path)?;
-            self.check_packed(path)?;
+            self.check_compression(path)?;
             refuse_filter(path)
         })
     }
@@ -193,21 +193,21 @@ impl OutputSpec<'_> {
     }
 
     /// Returns an error if records would be appended to others that are compressed in another way.
-    fn check_packed(&self, path: &Path) -> Result<()> {
+    fn check_compression(&self, path: &Path) -> Result<()> {
         let has_content = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
         if !self.to.appends || !has_content {
             return Ok(());
         }
         // An unreadable file is reported when it is opened.
         let Ok(found) = compression_of(path) else { return Ok(()) };
-        let (packing, has) = (self.to.packing(Some(path)), Packing::of_format(found));
-        if has.map(Packing::ending) == Some(packing.ending()) {
+        let (compression, has) = (self.to.compression(Some(path)), Compression::of_format(found));
+        if has.map(Compression::ending) == Some(compression.ending()) {
             return Ok(());
         }
         let is = found.map_or("not compressed".to_owned(), |it| format!("compressed with {it}"));
-        let added = match packing {
-            Packing::None => "uncompressed".to_owned(),
-            _ => packing.to_string(),
+        let added = match compression {
+            Compression::None => "uncompressed".to_owned(),
+            _ => compression.to_string(),
         };
         let option = has.map_or(String::new(), |has| {
             format!(", or use --compress {}", has.ending().unwrap_or("none"))

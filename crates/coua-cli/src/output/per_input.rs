@@ -80,7 +80,7 @@ impl PerInput {
     }
 
     fn first(&self, spec: OutputSpec<'_>) -> Result<Output> {
-        Output::existing(&self.files.paths[0], self.files.packings[0], spec)
+        Output::existing(&self.files.paths[0], self.files.compressions[0], spec)
     }
 
     /// Creates files and folders, and syncs their folders if a filter will remember the records.
@@ -181,7 +181,7 @@ impl PerInput {
             let path = self.files.paths[self.current].clone();
             self.current += 1;
             let next = self.current;
-            output.set_packing(self.files.packings[next], self.threads)?;
+            output.set_compression(self.files.compressions[next], self.threads)?;
             let file = output.switch(&self.files.paths[next], &self.places[next])?;
             if self.is_followed {
                 self.unsynced.push(Unsynced { path, file });

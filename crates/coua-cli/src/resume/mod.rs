@@ -8,7 +8,7 @@ mod recorder;
 mod run_plan;
 
 pub(crate) use recorder::{Recorder, RunEnd};
-pub(crate) use run_plan::{Checkpoints, Mode, ResumeJob, Undo};
+pub(crate) use run_plan::{Mode, ResumeJob, ResumeOptions, Undo};
 
 use crate::filter::Counts;
 use crate::output::Outputs;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 /// A run that begins or is resumed.
 pub(crate) struct Started {
-    /// The recorder, if the run has checkpoints.
+    /// The recorder, if the run has options.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) outputs: Outputs,
     /// The counters so far.
@@ -30,7 +30,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// A run without checkpoints.
+    /// A run without options.
     pub(crate) fn new(outputs: Outputs) -> Self {
         let counts = Counts::default();
         Self { recorder: None, outputs, counts, must_commit: false }
@@ -55,7 +55,7 @@ impl ResumeJob<'_> {
         let is_resumable = self.obstacle.is_none() && self.check_room(&self.run)?;
         let mut started = Started::new(Outputs::open(self.output_spec)?);
         let has_outputs = self.run.outputs().next().is_some();
-        let mut is_repeatable = self.checkpoints.mode == Mode::Resume;
+        let mut is_repeatable = self.options.mode == Mode::Resume;
         for run in forgotten.iter().filter_map(|number| runs.by_number.remove(number)) {
             is_repeatable |= SavedState::of(&run).is_repeatable;
         }
@@ -89,7 +89,7 @@ impl ResumeJob<'_> {
         let places: Vec<_> = run.outputs().cloned().collect();
         let outputs = Outputs::resume(&places, self.output_spec)?;
         let SavedState { counts, is_repeatable } = SavedState::of(&run);
-        let is_repeatable = is_repeatable || self.checkpoints.mode == Mode::Resume;
+        let is_repeatable = is_repeatable || self.options.mode == Mode::Resume;
         let files = run.places.clone();
         let mut has_changed = true;
         if let Some(known) = number.and_then(|number| runs.by_number.get_mut(&number)) {
@@ -111,7 +111,7 @@ impl ResumeJob<'_> {
     /// Whether a run is small enough to be recorded. Says so if it is not, or returns an error with `--resume`.
     fn check_room(&self, run: &Run) -> Result<bool> {
         let Some(reason) = excess(run) else { return Ok(true) };
-        if self.checkpoints.mode == Mode::Resume {
+        if self.options.mode == Mode::Resume {
             return Err(Failure::at("--resume", reason));
         }
         let cannot = "this run cannot be resumed after an interruption";

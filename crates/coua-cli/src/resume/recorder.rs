@@ -23,7 +23,7 @@ pub(crate) enum RunEnd {
 /// The most ended runs that are remembered: 64 that count twice if they are repeated, and 64 others.
 const MOST_ENDED: usize = 64;
 
-/// The progress of a run with checkpoints, which is recorded in the filter's notes.
+/// The progress of a run with options, which is recorded in the filter's notes.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// The number of the run; `None` if it can neither be resumed nor has files as outputs.
@@ -41,7 +41,7 @@ pub(crate) struct Recorder {
     verbosity: Verbosity,
 }
 
-/// Checkpoints take at most 1 / `SHARE` of the time, unless `--checkpoint-every` is 0: a large filter with changes
+/// ResumeOptions take at most 1 / `SHARE` of the time, unless `--checkpoint-every` is 0: a large filter with changes
 /// everywhere takes seconds to write.
 const SHARE: u32 = 10;
 
@@ -85,7 +85,7 @@ impl Recorder {
             has_paused: false,
             positions: Positions::at(files),
             format: job.output_spec.format.clone(),
-            schedule: CheckpointTimer::new(job.checkpoints.every.unwrap_or(USUAL_TIME)),
+            schedule: CheckpointTimer::new(job.options.every.unwrap_or(USUAL_TIME)),
             is_repeatable: false,
             verbosity: job.verbosity,
         }

@@ -26,20 +26,20 @@ pub(crate) enum Mode {
     Restart,
 }
 
-/// The time between two checkpoints, unless another is given.
+/// The time between two options, unless another is given.
 pub(super) const USUAL_TIME: Duration = Duration::from_secs(5);
 
 /// The options for recording a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Checkpoints {
+pub(crate) struct ResumeOptions {
     /// The description of the run.
     pub(crate) spec: JobSpec,
     pub(crate) mode: Mode,
-    /// The time between two checkpoints, if it is given.
+    /// The time between two options, if it is given.
     pub(crate) every: Option<Duration>,
 }
 
-impl Checkpoints {
+impl ResumeOptions {
     /// The given option that only a run with a filter in a file can have.
     pub(crate) fn option(&self) -> Option<&'static str> {
         match self.mode {
@@ -49,7 +49,7 @@ impl Checkpoints {
         }
     }
 
-    /// The option for the time between checkpoints, if it is given.
+    /// The option for the time between options, if it is given.
     pub(crate) fn every_option(&self) -> Option<&'static str> {
         self.every.map(|_| "--checkpoint-every")
     }
@@ -122,7 +122,7 @@ pub(crate) struct ResumeJob<'a> {
     pub(super) obstacle: Option<&'static str>,
     /// The options of the outputs.
     pub(super) output_spec: OutputSpec<'a>,
-    pub(super) checkpoints: &'a Checkpoints,
+    pub(super) options: &'a ResumeOptions,
     pub(super) verbosity: Verbosity,
 }
 
@@ -130,7 +130,7 @@ impl<'a> ResumeJob<'a> {
     /// `inputs` is `None` if one of them is not a file with a name.
     pub(crate) fn new(
         filter: String,
-        checkpoints: &'a Checkpoints,
+        options: &'a ResumeOptions,
         inputs: Option<Vec<PathBuf>>,
         output_spec: OutputSpec<'a>,
         verbosity: Verbosity,
@@ -145,12 +145,12 @@ impl<'a> ResumeJob<'a> {
         let inputs = inputs.filter(|_| obstacle.is_none()).unwrap_or_default();
         let inputs = inputs.iter().map(|path| Place::start(Role::Input, path));
         let places = inputs.chain(output_spec.to.file_places()).collect();
-        let run = Run { job: checkpoints.spec.clone(), places, ..Run::default() };
-        Self { filter, run, obstacle, output_spec, checkpoints, verbosity }
+        let run = Run { job: options.spec.clone(), places, ..Run::default() };
+        Self { filter, run, obstacle, output_spec, options, verbosity }
     }
 
     pub(super) fn plan(&self, runs: &Runs) -> Result<Plan> {
-        match self.checkpoints.mode {
+        match self.options.mode {
             Mode::New => {
                 if let Some(finished) = self.finished(runs) {
                     return Ok(Plan::Continue(finished));
@@ -322,7 +322,7 @@ impl<'a> ResumeJob<'a> {
     /// What to undo before the run begins. Returns an error if the effects on the filter are uncertain.
     pub(crate) fn to_undo(&self, runs: &Runs) -> Result<Undo> {
         let (mut undo, mut last) = (Undo::default(), BTreeMap::new());
-        if self.checkpoints.mode != Mode::Restart {
+        if self.options.mode != Mode::Restart {
             return Ok(undo);
         }
         let is_same =

@@ -6,7 +6,7 @@ use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
 use crate::record::Block;
-use crate::resume::{Checkpoints, Mode, ResumeJob, Started, Undo};
+use crate::resume::{Mode, ResumeJob, ResumeOptions, Started, Undo};
 use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -50,7 +50,7 @@ pub(crate) struct Running {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) op: Op,
-    pub(crate) reading: Reading,
+    pub(crate) reading: InputPlan,
     /// The location of the filter; `None` for a temporary filter.
     pub(crate) location: Option<Location>,
     pub(crate) filter: FilterSpec,
@@ -63,15 +63,15 @@ pub(crate) struct Job {
     /// printed.
     pub(crate) prefix: Option<u8>,
     /// The checkpoints, if the run can be resumed.
-    pub(crate) recorded: Option<Checkpoints>,
+    pub(crate) resume: Option<ResumeOptions>,
     pub(crate) running: Running,
 }
 
 impl Job {
-    /// A job that prints nothing, and is not recorded.
+    /// A job that prints nothing, and is not resume.
     pub(crate) fn new(
         op: Op,
-        reading: Reading,
+        reading: InputPlan,
         location: Option<Location>,
         filter: FilterSpec,
         running: Running,
@@ -85,7 +85,7 @@ impl Job {
             known: Vec::new(),
             printed: None,
             prefix: None,
-            recorded: None,
+            resume: None,
             running,
         }
     }
@@ -98,7 +98,7 @@ impl Job {
                 .filter
                 .secret
                 .option()
-                .or(self.recorded.as_ref().and_then(Checkpoints::option));
+                .or(self.resume.as_ref().and_then(ResumeOptions::option));
             let of_times = self.filter.window.has_times.then_some("--time-field");
             location.refuse_on_server(option.or(of_times))?;
         }
@@ -121,7 +121,7 @@ impl Job {
     /// The known files that must not be outputs. All are read before the run appends to one; but a resumed run would
     /// know records that the interrupted one has printed and not committed.
     fn unchanged_known(&self) -> Vec<PathBuf> {
-        let is_new = self.recorded.as_ref().is_none_or(|it| it.mode != Mode::Resume);
+        let is_new = self.resume.as_ref().is_none_or(|it| it.mode != Mode::Resume);
         if self.to.appends && is_new { Vec::new() } else { self.known.clone() }
     }
 
@@ -150,7 +150,7 @@ impl Job {
         profile: &Profile,
         spec: OutputSpec<'_>,
     ) -> Result<Started> {
-        let (Some(checkpoints), Some(runs)) = (&self.recorded, filter.runs()) else {
+        let (Some(checkpoints), Some(runs)) = (&self.resume, filter.runs()) else {
             return Ok(Started::new(Outputs::open(spec)?));
         };
         let (inputs, verbosity) = (self.reading.inputs.files(), self.running.verbosity);
@@ -169,7 +169,7 @@ impl Job {
 
 /// The inputs, and how to read them.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct InputPlan {
     pub(crate) inputs: Inputs,
     /// The hashing options before the filter is known.
     pub(crate) hashing: Hashing,
@@ -184,7 +184,7 @@ pub(crate) struct Reading {
     pub(crate) stored: Option<KeySpec>,
 }
 
-impl Reading {
+impl InputPlan {
     /// Adopts the way in which the filter `name` makes keys. A filter without items stores the given one, unless none is
     /// given and it has one.
     pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter, name: &str) -> Result<()> {

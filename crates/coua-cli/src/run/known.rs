@@ -1,6 +1,6 @@
 //! The files of `--known`: records, and filters.
 
-use super::job::Reading;
+use super::job::InputPlan;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
 use crate::key::{Hashing, Known, Reason};
@@ -11,7 +11,7 @@ use coua::window::Generations;
 use coua::{CuckooFilter, KeyHasher};
 use std::path::{Path, PathBuf};
 
-impl Reading {
+impl InputPlan {
     /// From now on, keys in these files, which are records or filters, count as seen.
     pub(super) fn know(
         &mut self,

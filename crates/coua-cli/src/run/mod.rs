@@ -6,7 +6,7 @@ mod session;
 mod two_passes;
 mod work;
 
-pub(crate) use job::{Job, Reading, Running, Threads};
+pub(crate) use job::{InputPlan, Job, Running, Threads};
 pub(crate) use work::Pass;
 
 use crate::filter::{self, Counts, Doubts, Op, Profile, RunFilter, Summary};

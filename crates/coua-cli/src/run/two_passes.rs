@@ -2,16 +2,15 @@
 
 use super::job::Job;
 use super::work::Pass;
-use crate::filter::copies::{Copies, CopiesPass, Question, nothing_printed};
+use crate::filter::copies::{Copies, CopiesPass, SecondPassPlan, nothing_printed};
 use crate::key::Known;
-use crate::output::Destinations;
 use crate::terminal::{Exit, Progress, Result, caught_signal};
 use std::mem;
 use std::sync::Arc;
 
 impl Job {
     /// Processes records in two passes.
-    pub(crate) fn run_twice(mut self, question: Question) -> Result<Exit> {
+    pub(crate) fn run_twice(mut self, plan: SecondPassPlan) -> Result<Exit> {
         let used = self.prepare()?;
         self.output_spec(&used).check_writable()?;
         self.reading.inputs.others(&self.known).survey(self.reading.until)?;
@@ -21,33 +20,24 @@ impl Job {
         let used = self.prepare()?;
         let before = self.reading.inputs.states()?;
         let threads = self.running.threads.number(&used.inputs);
-        let copies = Arc::new(Copies::new(&self.filter, &used.inputs, threads, question)?);
+        let copies = Arc::new(Copies::new(&self.filter, &used.inputs, threads, plan)?);
         if !self.known.is_empty() {
             self.reading.know(&self.known, copies.hasher(), &self.filter)?;
             self.known.clear();
         }
         let mut known = Known::default();
-        if question.counts {
+        if plan.counts {
             // Records with a known key are counted too.
             mem::swap(&mut known, &mut self.reading.hashing.known);
         }
-        let first = Self {
-            reading: self.reading.clone(),
-            known: Vec::new(),
-            location: None,
-            filter: self.filter.clone(),
-            to: Destinations::default(),
-            printed: None,
-            prefix: None,
-            recorded: None,
-            ..self
-        };
+        let (reading, filter) = (self.reading.clone(), self.filter.clone());
+        let first = Self::new(self.op, reading, None, filter, self.running);
         let first = Pass::tally(first, &used, Box::new(CopiesPass::First(copies.clone())))?;
         if let Some(no_room) = first.outcome.no_room() {
             return Err(nothing_printed(no_room));
         }
         first.session.show_step("finding the last records: ");
-        copies.turn()?;
+        copies.start_second_pass()?;
         first.session.show_step("");
         if caught_signal().is_some() {
             return Ok(Exit::Success.or_signal());
@@ -58,7 +48,7 @@ impl Job {
         let filter = Box::new(CopiesPass::Second(copies, known.clone()));
         let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
         inputs.check_states(&before)?;
-        if question.counts {
+        if plan.counts {
             second.job.reading.hashing.known = known;
         }
         second.finish(Exit::Success)

@@ -12,7 +12,7 @@ mod hash_spool;
 mod shard;
 
 pub(crate) use hash_spool::nothing_printed;
-pub(crate) use shard::{Keep, Question};
+pub(crate) use shard::{Keep, SecondPassPlan};
 
 use crate::filter::collisions::{self, Answered};
 use crate::filter::estimate::Forecast;
@@ -45,7 +45,7 @@ pub(crate) struct Copies {
     shards: Vec<Mutex<CopiesShard>>,
     division: Division,
     threads: NonZeroUsize,
-    question: Question,
+    plan: SecondPassPlan,
     /// Taken after the first pass, or between the passes, when most memory is in use.
     figures: OnceLock<Figures>,
 }
@@ -56,9 +56,9 @@ impl Copies {
         spec: &FilterSpec,
         inputs: &Survey,
         threads: NonZeroUsize,
-        question: Question,
+        plan: SecondPassPlan,
     ) -> Result<Self> {
-        let is_last = question.keep == Keep::Last;
+        let is_last = plan.keep == Keep::Last;
         let fewest = if is_last { SHARDS_FOR_LAST } else { NonZeroUsize::MIN };
         let division = Division::for_threads(threads.max(fewest));
         let filters = || spec.build_shards(division).map(Shards::into_filters);
@@ -67,19 +67,19 @@ impl Copies {
             Mutex::new(CopiesShard::new([first, more], forecast))
         };
         let shards = zip(filters()?, filters()?).map(shard).collect();
-        Ok(Self { shards, division, threads, question, figures: OnceLock::new() })
+        Ok(Self { shards, division, threads, plan, figures: OnceLock::new() })
     }
 
     /// Prepares the second pass, unless a signal ends the program. Frees what that pass does not need.
-    pub(crate) fn turn(&self) -> Result<()> {
-        let (all, at_once) = if self.question.keep == Keep::Last {
+    pub(crate) fn start_second_pass(&self) -> Result<()> {
+        let (all, at_once) = if self.plan.keep == Keep::Last {
             (self.find_last()?, self.threads.get())
         } else {
             let shards = 0..self.shards.len();
             (shards.map(|number| self.shard(number).figures()).collect(), self.shards.len())
         };
         self.figures.get_or_init(|| Figures::sum(&all, at_once));
-        if self.question.keep != Keep::First {
+        if self.plan.keep != Keep::First {
             for number in 0..self.shards.len() {
                 self.shard(number).forget_keys();
             }
@@ -93,7 +93,7 @@ impl Copies {
         let work = || -> Result<Vec<Figures>> {
             let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
             let numbers = numbers.take_while(|number| *number < self.shards.len());
-            numbers.map(|number| self.shard(number).find_last(self.question)).collect()
+            numbers.map(|number| self.shard(number).find_last(self.plan)).collect()
         };
         thread::scope(|scope| {
             let start = |_| {
@@ -158,7 +158,7 @@ impl CopiesPass {
 
     /// Then no shard is looked up.
     fn only_keeps_hashes(&self) -> bool {
-        matches!(self, Self::First(copies) if copies.question.keep == Keep::Last)
+        matches!(self, Self::First(copies) if copies.plan.keep == Keep::Last)
     }
 }
 
@@ -174,11 +174,11 @@ impl RunFilter for CopiesPass {
         if self.only_keeps_hashes() {
             return self.copies().append(answers).map_err(Stop::Failed);
         }
-        let Copies { division, question, .. } = self.copies();
+        let Copies { division, plan, .. } = self.copies();
         let merged = sharding::merge(*division, keys, answers);
         if let Self::Second(_, known) = &*self {
             // Nothing was inserted, so no shard has refused a key.
-            if question.counts {
+            if plan.counts {
                 sharding::merge_totals(*division, keys, answers);
             }
             known.mark(keys, &mut answers.found);
@@ -209,8 +209,8 @@ impl Prefetch for CopiesPass {
         let copies = self.copies();
         let mut shard = copies.shard(shard);
         match self {
-            Self::First(_) => shard.add(group, consumed, copies.question),
-            Self::Second(..) => shard.ask(group, copies.question),
+            Self::First(_) => shard.add(group, consumed, copies.plan),
+            Self::Second(..) => shard.ask(group, copies.plan),
         }
     }
 }

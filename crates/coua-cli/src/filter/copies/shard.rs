@@ -22,7 +22,7 @@ pub(crate) enum Keep {
 
 /// What the second pass must know.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question {
+pub(crate) struct SecondPassPlan {
     pub(crate) keep: Keep,
     /// Whether it also needs the number of records with the key.
     pub(crate) counts: bool,
@@ -126,7 +126,7 @@ impl CopiesShard {
     }
 
     /// Inserts the keys of a block in the first pass.
-    pub(super) fn add(&mut self, group: &mut Group, consumed: u64, question: Question) {
+    pub(super) fn add(&mut self, group: &mut Group, consumed: u64, plan: SecondPassPlan) {
         let Self { first, more, forecast, again, .. } = self;
         group.items_before = first.len();
         let result =
@@ -137,9 +137,9 @@ impl CopiesShard {
         again
             .extend(all.filter(|(_, it)| **it == Insertion::AlreadyPresent).map(|(hash, _)| *hash));
         // A pass that found no room has no usable results.
-        let counted = match question.keep {
-            Keep::Last if !question.counts => Ok(()),
-            Keep::None if !question.counts => more.insert_unique_batch(again).map(drop),
+        let counted = match plan.keep {
+            Keep::Last if !plan.counts => Ok(()),
+            Keep::None if !plan.counts => more.insert_unique_batch(again).map(drop),
             _ => more.insert_batch(again),
         };
         group.stopped = group.stopped.or(counted.err());
@@ -155,7 +155,7 @@ impl CopiesShard {
     }
 
     /// Inserts all records from the last to the first, and sets the bits of the last ones of their keys.
-    pub(super) fn find_last(&mut self, question: Question) -> Result<Figures> {
+    pub(super) fn find_last(&mut self, plan: SecondPassPlan) -> Result<Figures> {
         let records = mem::take(&mut self.records);
         let (mut left, mut group) = (records.len(), Group::default());
         let mut last = LastRecords::with_room(left).map_err(|it| nothing_printed(&it))?;
@@ -168,7 +168,7 @@ impl CopiesShard {
             group.clear();
             group.hashes.extend(hashes);
             let consumed = count - left + group.hashes.len() as u64;
-            self.add(&mut group, consumed, question);
+            self.add(&mut group, consumed, plan);
             if let Some(stopped) = group.stopped {
                 return Err(nothing_printed(&NoRoom::of(&stopped.full)));
             }
@@ -190,13 +190,13 @@ impl CopiesShard {
     }
 
     /// Answers for a block in the second pass.
-    pub(super) fn ask(&mut self, group: &mut Group, question: Question) {
+    pub(super) fn ask(&mut self, group: &mut Group, plan: SecondPassPlan) {
         let Self { first, more, last, .. } = self;
         let hashes = &group.hashes;
-        if question.counts {
+        if plan.counts {
             group.totals.extend(more.count_batch(hashes).into_iter().map(|again| again + 1));
         }
-        let is_kept = match question.keep {
+        let is_kept = match plan.keep {
             Keep::First => first.remove_batch(hashes),
             Keep::Last => hashes.iter().map(|_| last.is_next()).collect(),
             Keep::None => more.contains_batch(hashes).into_iter().map(|again| !again).collect(),

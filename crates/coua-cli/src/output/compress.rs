@@ -15,20 +15,20 @@ use std::str::FromStr;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use zstd::bulk::Compressor;
+use zstd::bulk::Compressor as ZstdCompressor;
 
 /// Bytes in a frame, unless it ends early.
 pub(super) const FRAME: usize = 1 << 20;
 
 /// How an output is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum Compression {
     None,
     Gzip(u32),
     Zstd(i32),
 }
 
-impl Packing {
+impl Compression {
     /// The compression for the name of a file.
     pub(super) fn of(path: &Path) -> Self {
         extension(path).map_or(Self::None, |it| Self::of_ending(&it))
@@ -75,7 +75,7 @@ impl Packing {
     }
 
     /// The bytes as a frame.
-    fn pack(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    fn compress(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         match self {
             Self::None => Ok(bytes.to_vec()),
             Self::Gzip(level) => {
@@ -84,7 +84,7 @@ impl Packing {
                 encoder.finish()
             }
             Self::Zstd(level) => {
-                let mut compressor = Compressor::new(level)?;
+                let mut compressor = ZstdCompressor::new(level)?;
                 compressor.include_checksum(true)?;
                 compressor.compress(bytes)
             }
@@ -92,7 +92,7 @@ impl Packing {
     }
 }
 
-impl Display for Packing {
+impl Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
@@ -102,20 +102,20 @@ impl Display for Packing {
     }
 }
 
-impl Serialize for Packing {
+impl Serialize for Compression {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl FromStr for Packing {
+impl FromStr for Compression {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (name, level) =
             text.split_once(':').map_or((text, None), |(name, it)| (name, Some(it)));
         let number = level.map(str::parse::<i32>).transpose().ok();
-        let packing = match (name, number) {
+        let compression = match (name, number) {
             ("none", _) if level.is_none() => Some(Self::None),
             ("gz", Some(level @ (None | Some(0..=9)))) => {
                 Some(Self::Gzip(level.unwrap_or(6) as u32))
@@ -125,7 +125,7 @@ impl FromStr for Packing {
             }
             _ => None,
         };
-        packing.ok_or("is none of zst, zst:1 to zst:22, gz, gz:0 to gz:9, and none")
+        compression.ok_or("is none of zst, zst:1 to zst:22, gz, gz:0 to gz:9, and none")
     }
 }
 
@@ -139,90 +139,93 @@ fn extension(path: &Path) -> Option<String> {
 }
 
 /// The result of compressing one frame.
-type Packed = io::Result<Vec<u8>>;
+type CompressedFrame = io::Result<Vec<u8>>;
 
 /// Compresses frames, in several threads if there are several.
 #[derive(Debug)]
-pub(super) struct Packer {
-    packing: Packing,
+pub(super) struct Compressor {
+    compression: Compression,
     /// Sends frames to the threads; none if this thread compresses.
-    frames: Option<Sender<(Vec<u8>, Sender<Packed>)>>,
+    frames: Option<Sender<(Vec<u8>, Sender<CompressedFrame>)>>,
     /// Frames that are being compressed, in their order.
-    pending: VecDeque<Receiver<Packed>>,
+    pending: VecDeque<Receiver<CompressedFrame>>,
     /// The most pending frames.
     most: usize,
 }
 
 /// Which compressed frames to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum Drain {
     /// Those beyond the most pending frames.
-    Surplus,
+    OverLimit,
     All,
 }
 
-impl Packer {
+impl Compressor {
     /// None if the output is not compressed.
-    pub(super) fn new(packing: Packing, threads: NonZeroUsize) -> Result<Option<Self>> {
-        if packing == Packing::None {
+    pub(super) fn new(compression: Compression, threads: NonZeroUsize) -> Result<Option<Self>> {
+        if compression == Compression::None {
             return Ok(None);
         }
         let threads = threads.get();
-        let frames = if threads == 1 { None } else { Some(start(packing, threads)?) };
-        Ok(Some(Self { packing, frames, pending: VecDeque::new(), most: 2 * threads }))
+        let frames = if threads == 1 { None } else { Some(start(compression, threads)?) };
+        Ok(Some(Self { compression, frames, pending: VecDeque::new(), most: 2 * threads }))
     }
 
-    pub(super) fn packing(&self) -> Packing {
-        self.packing
+    pub(super) fn compression(&self) -> Compression {
+        self.compression
     }
 
     /// Compresses a frame, or sends it to the threads.
     pub(super) fn push(&mut self, bytes: Vec<u8>) {
-        let (packed, pending) = mpsc::channel();
+        let (frame, pending) = mpsc::channel();
         self.pending.push_back(pending);
         let unsent = match &self.frames {
             // If the threads have ended, this one compresses.
-            Some(frames) => frames.send((bytes, packed)).map_err(|unsent| unsent.0).err(),
-            None => Some((bytes, packed)),
+            Some(frames) => frames.send((bytes, frame)).map_err(|unsent| unsent.0).err(),
+            None => Some((bytes, frame)),
         };
-        if let Some((bytes, packed)) = unsent {
+        if let Some((bytes, frame)) = unsent {
             // Cannot fail: `pending` has the receiver.
-            packed.send(self.packing.pack(&bytes)).ok();
+            frame.send(self.compression.compress(&bytes)).ok();
         }
     }
 
     /// The next compressed frame, if it is ready or due.
-    pub(super) fn next(&mut self, due: Due) -> Option<Packed> {
+    pub(super) fn next(&mut self, due: Drain) -> Option<CompressedFrame> {
         let front = self.pending.front()?;
         let gone = || Err(io::Error::other("a thread that compresses has ended"));
-        let packed = if due == Due::All || self.pending.len() > self.most {
+        let frame = if due == Drain::All || self.pending.len() > self.most {
             front.recv().unwrap_or_else(|_| gone())
         } else {
             match front.try_recv() {
-                Ok(packed) => packed,
+                Ok(frame) => frame,
                 Err(TryRecvError::Empty) => return None,
                 Err(TryRecvError::Disconnected) => gone(),
             }
         };
         self.pending.pop_front();
-        Some(packed)
+        Some(frame)
     }
 }
 
 /// Starts threads that compress frames until the sender is dropped.
-fn start(packing: Packing, threads: usize) -> Result<Sender<(Vec<u8>, Sender<Packed>)>> {
-    let (frames, receiver) = mpsc::channel::<(Vec<u8>, Sender<Packed>)>();
+fn start(
+    compression: Compression,
+    threads: usize,
+) -> Result<Sender<(Vec<u8>, Sender<CompressedFrame>)>> {
+    let (frames, receiver) = mpsc::channel::<(Vec<u8>, Sender<CompressedFrame>)>();
     let receiver = Arc::new(Mutex::new(receiver));
     for _ in 0..threads {
         let receiver = receiver.clone();
         let next = move || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let work = move || {
-            while let Ok((bytes, packed)) = next() {
+            while let Ok((bytes, frame)) = next() {
                 // The output may have failed meanwhile.
-                packed.send(packing.pack(&bytes)).ok();
+                frame.send(compression.compress(&bytes)).ok();
             }
         };
-        let started = thread::Builder::new().name("packer".to_owned()).spawn(work);
+        let started = thread::Builder::new().name("compressor".to_owned()).spawn(work);
         started.map_err(|error| Failure::io("threads", &error))?;
     }
     Ok(frames)
@@ -235,17 +238,17 @@ mod tests {
 
     #[test]
     fn words() {
-        for (text, packing) in [
-            ("zst", Packing::Zstd(3)),
-            ("zst:19", Packing::Zstd(19)),
-            ("gz:0", Packing::Gzip(0)),
-            ("none", Packing::None),
+        for (text, compression) in [
+            ("zst", Compression::Zstd(3)),
+            ("zst:19", Compression::Zstd(19)),
+            ("gz:0", Compression::Gzip(0)),
+            ("none", Compression::None),
         ] {
-            assert_eq!(text.parse(), Ok(packing));
-            assert_eq!(packing.to_string().parse(), Ok(packing));
+            assert_eq!(text.parse(), Ok(compression));
+            assert_eq!(compression.to_string().parse(), Ok(compression));
         }
         for wrong in ["", "zstd", "zst:", "zst:0", "zst:23", "gz:10", "gz:-1", "none:1", "xz"] {
-            assert!(wrong.parse::<Packing>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Compression>().is_err(), "{wrong}");
         }
     }
 
@@ -253,19 +256,19 @@ mod tests {
     fn frames_come_in_their_order_from_any_number_of_threads() {
         for threads in [1, 3] {
             let threads = NonZeroUsize::new(threads).unwrap();
-            let mut packer = Packer::new(Packing::Zstd(3), threads).unwrap().unwrap();
+            let mut compressor = Compressor::new(Compression::Zstd(3), threads).unwrap().unwrap();
             let (mut file, mut text) = (Vec::new(), Vec::new());
             for number in 0..50_usize {
                 let bytes = vec![number as u8; 1000 * (50 - number)];
                 text.extend_from_slice(&bytes);
-                packer.push(bytes);
-                while let Some(packed) = packer.next(Due::Surplus) {
-                    file.extend(packed.unwrap());
+                compressor.push(bytes);
+                while let Some(frame) = compressor.next(Drain::OverLimit) {
+                    file.extend(frame.unwrap());
                 }
-                assert!(packer.pending.len() <= packer.most);
+                assert!(compressor.pending.len() <= compressor.most);
             }
-            while let Some(packed) = packer.next(Due::All) {
-                file.extend(packed.unwrap());
+            while let Some(frame) = compressor.next(Drain::All) {
+                file.extend(frame.unwrap());
             }
             let mut found = Vec::new();
             zstd::Decoder::new(&*file).unwrap().read_to_end(&mut found).unwrap();

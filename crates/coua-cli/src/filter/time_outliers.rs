@@ -12,7 +12,7 @@ use coua::{BatchFull, Insertion, KeyHash};
 
 /// The held record, and the count of outliers.
 #[derive(Debug, Default)]
-pub(super) struct Jumps {
+pub(super) struct TimeOutliers {
     held: Option<Held>,
     left_out: u64,
     first_left_out: Option<String>,
@@ -28,7 +28,7 @@ struct Held {
 
 /// The keys to insert instead of a batch.
 #[derive(Debug, Default)]
-pub(super) struct Screened {
+pub(super) struct CheckedKeys {
     hashes: Vec<KeyHash>,
     times: Vec<u64>,
     /// The place of each key in the batch; `None` for a held record of an earlier batch.
@@ -37,7 +37,7 @@ pub(super) struct Screened {
     keys: usize,
 }
 
-impl Jumps {
+impl TimeOutliers {
     /// Restores the record that an earlier run has held, from its [`note`](Self::note).
     pub(super) fn with_held(note: Option<&[u8]>) -> Self {
         let held = note.and_then(|note| {
@@ -61,7 +61,7 @@ impl Jumps {
     }
 
     /// The keys to insert instead of those of a batch; `None` to insert them unchanged.
-    pub(super) fn screen(&mut self, filter: &Generations, batch: &Batch) -> Option<Screened> {
+    pub(super) fn check(&mut self, filter: &Generations, batch: &Batch) -> Option<CheckedKeys> {
         let window = filter.window().filter(|window| window.clock() == Clock::Given)?;
         let (hashes, times) = (&batch.keys.hashes, &batch.keys.times);
         let (first, latest) = (*times.first()?, *times.iter().max()?);
@@ -72,7 +72,7 @@ impl Jumps {
             return None;
         }
         let believed = present_time().saturating_sub(window.length() + window.step());
-        let mut screened = Screened { keys: hashes.len(), ..Screened::default() };
+        let mut checked = CheckedKeys { keys: hashes.len(), ..CheckedKeys::default() };
         let name = |place| batch.block.record_name(batch.keys.record_of_hash(place));
         // The place of the held record, if it is in this batch.
         let mut held_at = None;
@@ -80,7 +80,7 @@ impl Jumps {
             let is_ahead = present.forgets_all(*time);
             if let Some(held) = self.held.take() {
                 if is_ahead {
-                    screened.push(held.hash, held.time, None);
+                    checked.push(held.hash, held.time, None);
                     present.advance(held.time);
                 } else {
                     self.left_out += 1;
@@ -93,14 +93,14 @@ impl Jumps {
                 self.held = Some(Held { hash: *hash, time: *time, name: String::new() });
                 held_at = Some(place);
             } else {
-                screened.push(*hash, *time, Some(place));
+                checked.push(*hash, *time, Some(place));
                 present.advance(*time);
             }
         }
         if let (Some(held), Some(place)) = (&mut self.held, held_at) {
             held.name = name(place);
         }
-        Some(screened)
+        Some(checked)
     }
 
     /// The message about the outliers.
@@ -141,7 +141,7 @@ impl Present {
     }
 }
 
-impl Screened {
+impl CheckedKeys {
     fn push(&mut self, hash: KeyHash, time: u64, place: Option<usize>) {
         self.hashes.push(hash);
         self.times.push(time);
