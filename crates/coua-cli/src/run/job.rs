@@ -62,7 +62,7 @@ pub(crate) struct Job {
     /// The separator between the number of records with the same key and each written record, if that number is
     /// printed.
     pub(crate) prefix: Option<u8>,
-    /// The checkpoints, if the run can be resumed.
+    /// How the run is resumed and recorded, if it can be.
     pub(crate) resume: Option<ResumeOptions>,
     pub(crate) running: Running,
 }
