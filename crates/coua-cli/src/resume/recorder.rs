@@ -41,7 +41,7 @@ pub(crate) struct Recorder {
     verbosity: Verbosity,
 }
 
-/// ResumeOptions take at most 1 / `SHARE` of the time, unless `--checkpoint-every` is 0: a large filter with changes
+/// Checkpoints take at most 1 / `SHARE` of the time, unless `--checkpoint-every` is 0: a large filter with changes
 /// everywhere takes seconds to write.
 const SHARE: u32 = 10;
 
