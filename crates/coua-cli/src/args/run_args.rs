@@ -100,7 +100,7 @@ pub(crate) struct WorkArgs {
 }
 
 impl WorkArgs {
-    /// How the run begins and is recorded.
+    /// The options for beginning and recording the run.
     pub(crate) fn resume_options(&self, spec: JobSpec) -> ResumeOptions {
         let mode = if self.resume { Mode::Resume } else { Mode::New };
         ResumeOptions { spec, mode, every: self.checkpoint_every }

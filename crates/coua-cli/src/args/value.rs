@@ -23,7 +23,7 @@ pub(crate) fn items(text: &str) -> Result<u64, &'static str> {
     if items == 0 { Err("expected at least one item") } else { Ok(items) }
 }
 
-/// How much a window remembers: a length of time such as `7d`, or a number such as `1M-items`.
+/// The length of a window: a length of time such as `7d`, or a number such as `1M-items`.
 pub(crate) fn window(text: &str) -> Result<WindowLength, String> {
     if let Some(number) = text.strip_suffix("items") {
         let number = number.trim_end_matches(['-', ' ']);

@@ -13,7 +13,7 @@ pub(crate) struct Answered {
     pub(crate) repeats: u64,
 }
 
-/// How many of `records` different records are expected to be mistaken for repeats.
+/// The number of `records` different records that are expected to be mistaken for repeats.
 pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
     let hashes = hash_bits.exp2();
     let share = records as f64 / hashes;
@@ -22,7 +22,7 @@ pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
     hashes * lost
 }
 
-/// How many of the repeats are expected to be new records, if the filter had the two `items` numbers before and after.
+/// The number of repeats that are expected to be new records, if the filter had the two `items` numbers before and after.
 ///
 /// Only the records that passed show how many are new: for each of them r / (1 - r) others were dropped on average. If
 /// every hash is in the filter, nothing passes, and each repeat may be a new record.
@@ -43,7 +43,7 @@ pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64)
     added + (new - more) as f64 * end as f64 / (hashes - end as f64)
 }
 
-/// How many of the removed records are expected to have taken the hash of another record from a filter that had
+/// The number of removed records that are expected to have taken the hash of another record from a filter that had
 /// `items` items before, if the records are those of a `dedup`.
 ///
 /// While `dedup` filled the filter, it mistook each record for a repeat with probability r / 2 on average; removing one

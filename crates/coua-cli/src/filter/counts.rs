@@ -122,7 +122,7 @@ impl Counts {
         }
     }
 
-    /// How many removals are expected to have taken the hash of another record, if the filter tells its figures.
+    /// The number of removals that are expected to have taken the hash of another record, if the filter tells its figures.
     fn wrongly_removed(&self, filter: &Summary) -> Option<f64> {
         let items = filter.figures.as_ref().ok()?.items + self.found;
         Some(collisions::among_removed(self.found, self.new, items, filter.hash_bits?))

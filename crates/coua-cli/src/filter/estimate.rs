@@ -66,7 +66,7 @@ impl Forecast {
         })
     }
 
-    /// How many more items the filter should reserve room for, if a forecast is due after `consumed` raw bytes in all and
+    /// The number of further items for which the filter should reserve room, if a forecast is due after `consumed` raw bytes in all and
     /// `records` more records.
     pub(crate) fn more_items(
         &mut self,
@@ -80,7 +80,7 @@ impl Forecast {
         Some(more.min(filter.max_items().saturating_sub(items)))
     }
 
-    /// How many more items to make room for, if a forecast is due.
+    /// The number of further items to make room for, if a forecast is due.
     fn advise(&mut self, now: Moment) -> Option<u64> {
         self.mark(now);
         let nearly_full = now.items as f64 > now.capacity as f64 * NEARLY_FULL;

@@ -33,7 +33,7 @@ pub(crate) struct FileFilter {
     saved: Saved,
     /// The shards, if several threads may change the filter.
     sharded: Option<Arc<ShardedFile>>,
-    /// How its keys are made; its notes say it only once there may be keys.
+    /// The key options. The notes of the file have them only once there may be keys.
     key_spec: Option<KeySpec>,
     /// Whether a commit waits until the shards are not ahead.
     is_held: bool,

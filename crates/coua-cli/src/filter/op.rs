@@ -56,11 +56,11 @@ impl Stop {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NoRoom {
     pub(crate) why: String,
-    /// How to create a filter with enough room.
+    /// The advice for creating a filter with enough room.
     pub(crate) remedy: &'static str,
 }
 
-/// How to create a filter that holds more items.
+/// The advice for creating a filter that holds more items.
 const LARGER: &str = "raise --capacity, or use --when-full grow";
 
 impl NoRoom {

@@ -17,7 +17,7 @@ pub(crate) trait RunFilter: Debug {
     /// The properties that do not change during a run.
     fn profile(&self) -> Profile;
 
-    /// How its keys are made, if known. If it can store that and has no items, it stores the `offered` way.
+    /// The key options that the filter stores. A filter that can store them, and has no items, stores the `offered` ones.
     fn key_spec(&mut self, _offered: Option<&KeySpec>) -> Result<Option<KeySpec>> {
         Ok(None)
     }
@@ -54,7 +54,7 @@ pub(crate) trait RunFilter: Debug {
     /// Removes keys from a server that were recorded, but cannot be written to the output.
     fn roll_back(&mut self) {}
 
-    /// What is uncertain about the answers.
+    /// The doubts about the answers.
     fn doubts(&self, _op: Op) -> Doubts {
         Doubts::default()
     }
@@ -68,7 +68,7 @@ pub(crate) trait RunFilter: Debug {
 pub(crate) struct Profile {
     /// The name in messages.
     pub(crate) name: String,
-    /// How keys are hashed.
+    /// The hasher of keys.
     pub(crate) hasher: KeyHasher,
     /// The parts of a record that the filter needs.
     pub(crate) wanted: Wanted,
@@ -81,7 +81,7 @@ pub(crate) struct Profile {
     pub(crate) max_pending_bytes: usize,
     /// Operations that may be done before a block's turn.
     pub(crate) prefetch: Arc<dyn Prefetch>,
-    /// It is saved, so the outputs must contain everything that it records before the run ends.
+    /// The filter is saved, so the outputs must contain everything that it records before the run ends.
     pub(crate) is_saved: bool,
 }
 
@@ -102,7 +102,7 @@ impl Profile {
     }
 }
 
-/// What is uncertain about the answers of a filter.
+/// Doubts about the answers of a filter.
 #[derive(Debug, Default)]
 pub(crate) struct Doubts {
     /// Messages for the user.

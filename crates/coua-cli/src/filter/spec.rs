@@ -280,7 +280,7 @@ pub(super) fn differs(
     Failure::at(name, reason)
 }
 
-/// What to do with more items than the capacity.
+/// The treatment of more items than the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnFull {
     /// Use more memory. The false-positive rate rises.
@@ -289,7 +289,7 @@ pub(crate) enum OnFull {
 }
 
 impl OnFull {
-    /// What a filter does.
+    /// The treatment that a filter has.
     pub(crate) fn of(filter: &CuckooFilter) -> Self {
         let has_limit = filter.max_items() != u64::MAX;
         match filter.when_full() {

@@ -20,7 +20,7 @@ use zstd::bulk::Compressor as ZstdCompressor;
 /// Bytes in a frame, unless it ends early.
 pub(super) const FRAME: usize = 1 << 20;
 
-/// How an output is compressed.
+/// The compression of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
@@ -153,7 +153,7 @@ pub(super) struct Compressor {
     most: usize,
 }
 
-/// Which compressed frames to wait for.
+/// The compressed frames to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drain {
     /// Those beyond the most pending frames.

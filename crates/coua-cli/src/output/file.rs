@@ -24,14 +24,14 @@ pub(crate) struct Output {
     pub(super) name: String,
     /// None for standard output, or another file that was already open.
     pub(super) path: Option<PathBuf>,
-    /// Its identity, if it is a regular file.
+    /// The identity of the file, if it is regular.
     pub(super) regular: Option<Identity>,
     /// This run has created the file.
     is_new: bool,
     file: File,
     /// Compresses the output, if it is compressed.
     compressor: Option<Compressor>,
-    /// It has no content.
+    /// The output has no content.
     is_empty: bool,
     buffer: Vec<u8>,
     /// Bytes to gather before writing.
@@ -168,7 +168,7 @@ impl Output {
         self.end()
     }
 
-    /// Its end, if that is a place; nothing is gathered.
+    /// The end of the output, if that is a place; nothing is gathered.
     pub(super) fn end(&self) -> Result<Option<Place>> {
         let Some(path) = &self.path else { return Ok(None) };
         let failed = |error| Failure::io(&self.name, &error);

@@ -93,7 +93,7 @@ impl Destinations {
         self.compression.unwrap_or_else(|| path.map_or(Compression::None, Compression::of))
     }
 
-    /// How to read the records in an output.
+    /// The coding with which the records of an output are read.
     pub(crate) fn coding(&self, path: &Path) -> Coding {
         let compression = match &self.main {
             Some(Destination::Folder(folder)) => folder.compression(path),
@@ -245,7 +245,7 @@ fn standard_output() -> Option<Identity> {
 #[derive(Debug, Default)]
 pub(crate) struct UsedFiles {
     pub(crate) inputs: Survey,
-    /// Its name as given, and with symbolic links resolved. It need not exist yet.
+    /// The path of the filter as given, and with symbolic links resolved. The file need not exist yet.
     filter: Vec<PathBuf>,
     key: Option<PathBuf>,
     /// The files whose records count as seen, if outputs would damage them.

@@ -5,7 +5,7 @@ use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};
 use crate::record::{Block, BlockEnd, unmarked};
 use crate::terminal::Result;
 
-/// What is written of the records.
+/// The form in which records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputFormat {
     /// The selected ones, as they came.

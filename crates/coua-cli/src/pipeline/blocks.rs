@@ -29,7 +29,7 @@ enum BlockStage {
     Ready(Batch),
 }
 
-/// Which blocks the shards of the filter may process before their turn.
+/// The blocks that the shards of the filter may process before their turn.
 struct ShardTurns {
     prefetch: Arc<dyn Prefetch>,
     /// The next block of each shard; `None` while a thread works on the shard.

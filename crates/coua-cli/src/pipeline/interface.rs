@@ -96,7 +96,7 @@ pub(super) enum Wait {
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are blocks")]
 pub(super) enum Coming {
     Next(Batch),
-    /// It is not ready yet.
+    /// The next block is not ready yet.
     NotYet,
     /// There are no more, or reading failed.
     End(Result<()>),

@@ -49,7 +49,7 @@ pub(super) struct BlockSink<'o> {
 pub(super) struct Waiters {
     /// The number of threads that wait for a task, without the answering thread.
     pub(super) idle: usize,
-    /// What the answering thread waits for, if it waits.
+    /// The reason why the answering thread waits, if it waits.
     pub(super) awaited: Option<Awaited>,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum Task<'o> {
     Unpack(AheadTask),
 }
 
-/// What the answering thread waits for.
+/// An event that the answering thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
     /// A block that can be answered, or the end of the blocks.

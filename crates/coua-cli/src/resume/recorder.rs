@@ -11,7 +11,7 @@ use crate::runs::{Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
 use std::time::{Duration, Instant};
 
-/// How a run ends.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunEnd {
     /// Everything is done, as far as is known.

@@ -1,4 +1,4 @@
-//! What to do with the remembered runs when a run begins.
+//! Decides about the remembered runs when a run begins.
 //!
 //! A job is known by its command, its options, and the names of its outputs. Of each input, the filter remembers under
 //! its name how much was read, and checksums of that. So a job may get more inputs.
@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How a run begins.
+/// The beginning of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// From the start, unless that would damage what an earlier run has done.
+    /// Begin at the start, unless that would damage the work of an earlier run.
     New,
-    /// Where the same job stopped, if it is remembered.
+    /// Begin where the same job stopped, if it is remembered.
     Resume,
-    /// From the start, after undoing what the same job has done.
+    /// Begin at the start, after undoing the work of the same job.
     Restart,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Undo {
     pub(crate) outputs: Vec<Place>,
 }
 
-/// What to do with the remembered runs.
+/// A decision about the remembered runs.
 #[derive(Debug)]
 pub(super) enum Plan {
     /// Continue what earlier runs have done.
@@ -100,7 +100,7 @@ pub(super) enum Plan {
     Start { forgotten: Vec<u64> },
 }
 
-/// What earlier runs of a job have done.
+/// The work of earlier runs of a job.
 #[derive(Debug)]
 pub(super) struct EarlierWork {
     /// The run that continues them.
@@ -181,7 +181,7 @@ impl<'a> ResumeJob<'a> {
         Ok(Plan::Start { forgotten: forgotten.map(|(number, _)| *number).collect() })
     }
 
-    /// What earlier runs have done of this job, if they are known. Returns an error if it cannot be continued.
+    /// The work of earlier runs of this job, if they are known. Returns an error if it cannot be continued.
     fn earlier_work(&self, runs: &Runs) -> Result<Option<EarlierWork>> {
         let has_job = |run: &Run| {
             run.job == self.run.job
@@ -308,7 +308,7 @@ impl<'a> ResumeJob<'a> {
         self.run.job.has("output-dir")
     }
 
-    /// How to start the job over.
+    /// The advice for starting the job over.
     fn other_way(&self) -> &'static str {
         if self.run.job.is_dedup() && !self.output_spec.to.appends {
             "start over with --restart"
@@ -319,7 +319,7 @@ impl<'a> ResumeJob<'a> {
         }
     }
 
-    /// What to undo before the run begins. Returns an error if the effects on the filter are uncertain.
+    /// The work to undo before the run begins. Returns an error if the effects on the filter are uncertain.
     pub(crate) fn to_undo(&self, runs: &Runs) -> Result<Undo> {
         let (mut undo, mut last) = (Undo::default(), BTreeMap::new());
         if self.options.mode != Mode::Restart {

@@ -62,7 +62,7 @@ pub(crate) struct Job {
     /// The separator between the number of records with the same key and each written record, if that number is
     /// printed.
     pub(crate) prefix: Option<u8>,
-    /// How the run is resumed and recorded, if it can be.
+    /// The options for resuming and recording the run, if it can be resumed.
     pub(crate) resume: Option<ResumeOptions>,
     pub(crate) running: Running,
 }
@@ -180,7 +180,7 @@ pub(crate) struct InputPlan {
     pub(crate) begun: Option<Headers>,
     /// The options that select keys.
     pub(crate) find: BTreeMap<String, Vec<String>>,
-    /// How the filter's keys are made, if it stores that.
+    /// The key options that the filter stores, if it does.
     pub(crate) stored: Option<KeySpec>,
 }
 

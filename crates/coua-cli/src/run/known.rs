@@ -12,7 +12,7 @@ use coua::{CuckooFilter, KeyHasher};
 use std::path::{Path, PathBuf};
 
 impl InputPlan {
-    /// From now on, keys in these files, which are records or filters, count as seen.
+    /// Makes the keys in these files, which are records or filters, count as seen.
     pub(super) fn know(
         &mut self,
         paths: &[PathBuf],

@@ -23,7 +23,7 @@ pub(crate) struct Pass {
     pub(super) outcome: Outcome,
     /// The number of records printed to the main output.
     pub(super) printed: u64,
-    /// Which outputs had records before, the main one first.
+    /// Whether each output had records before, the main one first.
     pub(super) begun: Vec<bool>,
     /// The ends of the outputs, once everything is synced.
     pub(super) synced: Synced,

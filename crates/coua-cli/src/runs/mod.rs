@@ -85,7 +85,7 @@ impl JobSpec {
 pub(crate) struct Run {
     /// The command and its options; do not change.
     pub(crate) job: JobSpec,
-    /// It has ended, or reads inputs that cannot be read again: it is never resumed.
+    /// The run has ended, or reads inputs that cannot be read again, so it is never resumed.
     pub(crate) has_ended: bool,
     /// Records done.
     pub(crate) records: u64,
@@ -104,7 +104,7 @@ impl Run {
         self.places.iter().filter(|place| place.role != Role::Input)
     }
 
-    /// Its name in messages.
+    /// The name in messages.
     pub(crate) fn name(&self) -> String {
         let run = format!("`coua {}`", self.job.command);
         let mut inputs = self.inputs();

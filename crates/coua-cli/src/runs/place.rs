@@ -12,14 +12,14 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;
 
-/// How the program uses a file. The names are part of the file format.
+/// The use of a file. The names are part of the file format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Role {
-    /// It is read, and may grow.
+    /// A file that is read, and may grow.
     #[default]
     Input,
-    /// It is written, and truncated to the position when the run is resumed.
+    /// A file that is written, and truncated to the position when the run is resumed.
     Output,
     /// Like an output, with the repeats of another output.
     Repeats,
@@ -32,7 +32,7 @@ pub(crate) struct Place {
     /// Read or written.
     #[serde(skip)]
     pub(crate) role: Role,
-    /// Its name.
+    /// The absolute path.
     #[serde(skip)]
     pub(crate) path: PathBuf,
     /// Bytes done.
@@ -41,22 +41,22 @@ pub(crate) struct Place {
     pub(crate) records: u64,
     /// Whatever else the program notes about the file.
     pub(crate) note: u64,
-    /// Of the bytes before the offset.
+    /// The checksum of the bytes before the offset.
     pub(crate) sum: Checksum,
 }
 
 /// A checksum (XXH3-64) of the bytes before a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Checksum {
-    /// Of the first and the last 4096 bytes, which overlap if there are fewer.
+    /// The checksum of the first and the last 4096 bytes, which overlap if there are fewer.
     Ends(u64),
-    /// Of all bytes of a compressed input. A decoder returns wrong bytes before it detects that its input is damaged,
+    /// The checksum of all bytes of a compressed input. A decoder returns wrong bytes before it detects that its input is damaged,
     /// so they may have been processed.
     Whole(u64),
 }
 
 impl Default for Checksum {
-    /// Of no bytes.
+    /// The checksum of no bytes.
     fn default() -> Self {
         Self::of_ends(b"", b"")
     }
@@ -104,7 +104,7 @@ impl Place {
         Self { role, path, offset: 0, records: 0, note: 0, sum }
     }
 
-    /// Its use and its name.
+    /// The use and the path of the file.
     pub(super) fn file(&self) -> (Role, &Path) {
         (self.role, &self.path)
     }

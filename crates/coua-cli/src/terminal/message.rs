@@ -25,7 +25,7 @@ pub(crate) fn caught_signal() -> Option<i32> {
     Some(CAUGHT.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
 }
 
-/// How the program ends.
+/// The end of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Success (for `check`: something was found).

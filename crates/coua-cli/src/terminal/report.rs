@@ -5,7 +5,7 @@ use coua::window::Generations;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// How to print figures.
+/// The format of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReportFormat {
     /// A table for people.

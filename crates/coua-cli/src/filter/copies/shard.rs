@@ -1,4 +1,4 @@
-//! One shard of the keys, and what is asked about it.
+//! One shard of the keys.
 
 use super::hash_spool::{HashSpool, nothing_printed};
 use crate::filter::estimate::Forecast;
@@ -11,7 +11,7 @@ use coua::{CuckooFilter, Filter, IfPresent, Insertion, KeyHash, KeyHasher};
 use std::iter::zip;
 use std::mem;
 
-/// Which of several records with the same key passes.
+/// The record that passes, of several with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     First,
@@ -20,7 +20,7 @@ pub(crate) enum Keep {
     None,
 }
 
-/// What the second pass must know.
+/// The questions that the second pass answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SecondPassPlan {
     pub(crate) keep: Keep,
@@ -28,7 +28,7 @@ pub(crate) struct SecondPassPlan {
     pub(crate) counts: bool,
 }
 
-/// The keys of a shard, and what they tell about its records.
+/// The keys of a shard.
 #[derive(Debug)]
 pub(super) struct CopiesShard {
     first: CuckooFilter,
@@ -44,7 +44,7 @@ pub(super) struct CopiesShard {
     last: LastRecords,
 }
 
-/// Which records of a shard are the last of their keys.
+/// The records of a shard that are the last of their keys.
 #[derive(Debug, Default)]
 struct LastRecords {
     /// One bit per record.
