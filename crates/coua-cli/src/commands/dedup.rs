@@ -6,7 +6,7 @@ use crate::filter::copies::{Keep, SecondPassPlan};
 use crate::filter::{Location, Op, filter_file};
 use crate::input::Inputs;
 use crate::key::{COUNT, Seen};
-use crate::output::{Compression, Destination, Destinations, OutputFolder};
+use crate::output::{Destination, Destinations, OutputCompression, OutputFolder};
 use crate::resume::{Mode, ResumeOptions};
 use crate::run::Job;
 use crate::runs::JobSpec;
@@ -80,7 +80,7 @@ pub(crate) struct DedupArgs {
     /// A name ending in `.zst` or `.gz` implies level 3 or 6. The output is a sequence of frames (zstd) or members (gzip)
     /// of about 1 MiB of records, which all threads compress, and which every decompressor reads.
     #[arg(long, value_name = "FORMAT[:LEVEL]", help_heading = "Output", hide_short_help = true)]
-    compress: Option<Compression>,
+    compress: Option<OutputCompression>,
 
     /// Which of the records with the same key to print [default: first]
     ///

@@ -22,13 +22,13 @@ pub(super) const FRAME: usize = 1 << 20;
 
 /// The compression of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compression {
+pub(crate) enum OutputCompression {
     None,
     Gzip(u32),
     Zstd(i32),
 }
 
-impl Compression {
+impl OutputCompression {
     /// The compression for the name of a file.
     pub(super) fn of(path: &Path) -> Self {
         extension(path).map_or(Self::None, |it| Self::of_ending(&it))
@@ -92,7 +92,7 @@ impl Compression {
     }
 }
 
-impl Display for Compression {
+impl Display for OutputCompression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => f.write_str("none"),
@@ -102,13 +102,13 @@ impl Display for Compression {
     }
 }
 
-impl Serialize for Compression {
+impl Serialize for OutputCompression {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl FromStr for Compression {
+impl FromStr for OutputCompression {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -144,7 +144,7 @@ type CompressedFrame = io::Result<Vec<u8>>;
 /// Compresses frames, in several threads if there are several.
 #[derive(Debug)]
 pub(super) struct Compressor {
-    compression: Compression,
+    compression: OutputCompression,
     /// Sends frames to the threads; none if this thread compresses.
     frames: Option<Sender<(Vec<u8>, Sender<CompressedFrame>)>>,
     /// Frames that are being compressed, in their order.
@@ -163,8 +163,11 @@ pub(super) enum Drain {
 
 impl Compressor {
     /// None if the output is not compressed.
-    pub(super) fn new(compression: Compression, threads: NonZeroUsize) -> Result<Option<Self>> {
-        if compression == Compression::None {
+    pub(super) fn new(
+        compression: OutputCompression,
+        threads: NonZeroUsize,
+    ) -> Result<Option<Self>> {
+        if compression == OutputCompression::None {
             return Ok(None);
         }
         let threads = threads.get();
@@ -172,7 +175,7 @@ impl Compressor {
         Ok(Some(Self { compression, frames, pending: VecDeque::new(), most: 2 * threads }))
     }
 
-    pub(super) fn compression(&self) -> Compression {
+    pub(super) fn compression(&self) -> OutputCompression {
         self.compression
     }
 
@@ -211,7 +214,7 @@ impl Compressor {
 
 /// Starts threads that compress frames until the sender is dropped.
 fn start(
-    compression: Compression,
+    compression: OutputCompression,
     threads: usize,
 ) -> Result<Sender<(Vec<u8>, Sender<CompressedFrame>)>> {
     let (frames, receiver) = mpsc::channel::<(Vec<u8>, Sender<CompressedFrame>)>();
@@ -239,16 +242,16 @@ mod tests {
     #[test]
     fn words() {
         for (text, compression) in [
-            ("zst", Compression::Zstd(3)),
-            ("zst:19", Compression::Zstd(19)),
-            ("gz:0", Compression::Gzip(0)),
-            ("none", Compression::None),
+            ("zst", OutputCompression::Zstd(3)),
+            ("zst:19", OutputCompression::Zstd(19)),
+            ("gz:0", OutputCompression::Gzip(0)),
+            ("none", OutputCompression::None),
         ] {
             assert_eq!(text.parse(), Ok(compression));
             assert_eq!(compression.to_string().parse(), Ok(compression));
         }
         for wrong in ["", "zstd", "zst:", "zst:0", "zst:23", "gz:10", "gz:-1", "none:1", "xz"] {
-            assert!(wrong.parse::<Compression>().is_err(), "{wrong}");
+            assert!(wrong.parse::<OutputCompression>().is_err(), "{wrong}");
         }
     }
 
@@ -256,7 +259,8 @@ mod tests {
     fn frames_come_in_their_order_from_any_number_of_threads() {
         for threads in [1, 3] {
             let threads = NonZeroUsize::new(threads).unwrap();
-            let mut compressor = Compressor::new(Compression::Zstd(3), threads).unwrap().unwrap();
+            let mut compressor =
+                Compressor::new(OutputCompression::Zstd(3), threads).unwrap().unwrap();
             let (mut file, mut text) = (Vec::new(), Vec::new());
             for number in 0..50_usize {
                 let bytes = vec![number as u8; 1000 * (50 - number)];

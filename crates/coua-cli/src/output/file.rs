@@ -1,6 +1,6 @@
 //! One output: standard output or a file, written in large pieces.
 
-use super::compress::{Compression, Compressor, Drain, FRAME};
+use super::compress::{Compressor, Drain, FRAME, OutputCompression};
 use super::output_spec::{Destination, OutputSpec};
 use crate::input::last_bytes;
 use crate::platform::{self, Identity};
@@ -115,7 +115,7 @@ impl Output {
     /// Opens an existing file.
     pub(super) fn existing(
         path: &Path,
-        compression: Compression,
+        compression: OutputCompression,
         spec: OutputSpec<'_>,
     ) -> Result<Self> {
         Self::new(Some(path), File::options().append(true).open(path), compression, spec)
@@ -135,10 +135,10 @@ impl Output {
     /// Sets the compression from now on.
     pub(super) fn set_compression(
         &mut self,
-        compression: Compression,
+        compression: OutputCompression,
         threads: NonZeroUsize,
     ) -> Result<()> {
-        if self.compressor.as_ref().map_or(Compression::None, Compressor::compression)
+        if self.compressor.as_ref().map_or(OutputCompression::None, Compressor::compression)
             != compression
         {
             self.compressor = Compressor::new(compression, threads)?;
@@ -186,7 +186,7 @@ impl Output {
     pub(super) fn new(
         path: Option<&Path>,
         file: io::Result<File>,
-        compression: Compression,
+        compression: OutputCompression,
         spec: OutputSpec<'_>,
     ) -> Result<Self> {
         let name = path.map_or(Stream::Output.name().to_owned(), |it| it.display().to_string());

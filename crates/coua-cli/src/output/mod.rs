@@ -7,7 +7,7 @@ mod output_spec;
 mod per_input;
 mod records;
 
-pub(crate) use compress::Compression;
+pub(crate) use compress::OutputCompression;
 pub(crate) use file::Synced;
 pub(crate) use output_folder::OutputFolder;
 pub(crate) use output_spec::{

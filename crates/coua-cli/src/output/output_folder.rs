@@ -1,7 +1,7 @@
 //! The names and compression of outputs, one per input.
 
 use crate::input::InputFile;
-use crate::output::compress::Compression;
+use crate::output::compress::OutputCompression;
 use crate::terminal::{Failure, Result};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,7 +16,7 @@ pub(crate) struct OutputFolder {
     /// In the order of the inputs.
     pub(super) paths: Vec<PathBuf>,
     /// The compression of each.
-    pub(super) compressions: Vec<Compression>,
+    pub(super) compressions: Vec<OutputCompression>,
 }
 
 impl OutputFolder {
@@ -25,7 +25,7 @@ impl OutputFolder {
     pub(crate) fn new(
         folder: &Path,
         inputs: &[InputFile<'_>],
-        given: Option<Compression>,
+        given: Option<OutputCompression>,
     ) -> Result<Self> {
         let full = inputs.iter().map(|input| lexical(input.path)).collect::<Result<Vec<_>>>()?;
         let common = common_folder(&full);
@@ -60,7 +60,7 @@ impl OutputFolder {
     }
 
     /// The compression of the output with this absolute name.
-    pub(super) fn compression(&self, path: &Path) -> Option<Compression> {
+    pub(super) fn compression(&self, path: &Path) -> Option<OutputCompression> {
         let is_it = |own: &PathBuf| {
             own.file_name() == path.file_name()
                 && std::path::absolute(own).is_ok_and(|own| own == path)
@@ -102,13 +102,16 @@ fn ending(path: &Path) -> Option<&'static str> {
 }
 
 /// The compression of an output. For an empty input, its name decides.
-fn compression(input: &InputFile<'_>, given: Option<Compression>) -> Result<Compression> {
+fn compression(
+    input: &InputFile<'_>,
+    given: Option<OutputCompression>,
+) -> Result<OutputCompression> {
     if let Some(given) = given {
         return Ok(given);
     }
     match input.compression {
-        None => Ok(Compression::of(input.path)),
-        Some(format) => Compression::of_format(Some(format)).ok_or_else(|| {
+        None => Ok(OutputCompression::of(input.path)),
+        Some(format) => OutputCompression::of_format(Some(format)).ok_or_else(|| {
             let reason = format_args!(
                 "--output-dir: is compressed with {format}, which coua cannot write; use --compress zst, \
                  gz or none"
@@ -119,7 +122,7 @@ fn compression(input: &InputFile<'_>, given: Option<Compression>) -> Result<Comp
 }
 
 /// The name of an output, with the extension of its compression.
-fn name(below: &Path, compression: Compression, given: Option<Compression>) -> PathBuf {
+fn name(below: &Path, compression: OutputCompression, given: Option<OutputCompression>) -> PathBuf {
     let (said, right) = (ending(below), compression.ending());
     if said == right || given.is_none() && said.is_none() {
         return below.to_owned();

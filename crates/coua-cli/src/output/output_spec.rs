@@ -2,7 +2,7 @@
 
 use crate::input::{BlockReader, Coding, Inputs, Survey, compression_of};
 use crate::key::Mixing;
-use crate::output::compress::Compression;
+use crate::output::compress::OutputCompression;
 use crate::output::output_folder::OutputFolder;
 use crate::platform::{self, Identity, descriptor};
 use crate::record::{Block, Header, RecordFormat};
@@ -73,7 +73,7 @@ pub(crate) struct Destinations {
     /// Appends to files instead of emptying them.
     pub(crate) appends: bool,
     /// The compression of all outputs, whatever their names.
-    pub(crate) compression: Option<Compression>,
+    pub(crate) compression: Option<OutputCompression>,
 }
 
 impl Destinations {
@@ -89,8 +89,9 @@ impl Destinations {
     }
 
     /// The compression of an output.
-    pub(super) fn compression(&self, path: Option<&Path>) -> Compression {
-        self.compression.unwrap_or_else(|| path.map_or(Compression::None, Compression::of))
+    pub(super) fn compression(&self, path: Option<&Path>) -> OutputCompression {
+        self.compression
+            .unwrap_or_else(|| path.map_or(OutputCompression::None, OutputCompression::of))
     }
 
     /// The coding with which the records of an output are read.
@@ -100,7 +101,7 @@ impl Destinations {
             _ => None,
         };
         let compression = compression.unwrap_or_else(|| self.compression(Some(path)));
-        let is_decompressed = compression != Compression::None;
+        let is_decompressed = compression != OutputCompression::None;
         Coding { is_decompressed, encoding: None }
     }
 
@@ -173,7 +174,10 @@ impl OutputSpec<'_> {
             self.used.refuse(Stream::Output.name(), None, standard_output())?;
         }
         if self.to.compression.is_none() {
-            self.to.all().filter_map(Destination::path).try_for_each(Compression::check_name)?;
+            self.to
+                .all()
+                .filter_map(Destination::path)
+                .try_for_each(OutputCompression::check_name)?;
         }
         self.to.paths().into_iter().try_for_each(|path| {
             self.used.refuse_path(path)?;
@@ -200,13 +204,14 @@ impl OutputSpec<'_> {
         }
         // An unreadable file is reported when it is opened.
         let Ok(found) = compression_of(path) else { return Ok(()) };
-        let (compression, has) = (self.to.compression(Some(path)), Compression::of_format(found));
-        if has.map(Compression::ending) == Some(compression.ending()) {
+        let (compression, has) =
+            (self.to.compression(Some(path)), OutputCompression::of_format(found));
+        if has.map(OutputCompression::ending) == Some(compression.ending()) {
             return Ok(());
         }
         let is = found.map_or("not compressed".to_owned(), |it| format!("compressed with {it}"));
         let added = match compression {
-            Compression::None => "uncompressed".to_owned(),
+            OutputCompression::None => "uncompressed".to_owned(),
             _ => compression.to_string(),
         };
         let option = has.map_or(String::new(), |has| {

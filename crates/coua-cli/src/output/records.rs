@@ -116,7 +116,7 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::{Compression, Destinations, OutputSpec, UsedFiles};
+    use crate::output::{Destinations, OutputCompression, OutputSpec, UsedFiles};
     use crate::record::RecordFormat;
     use std::io::{Read, Seek};
 
@@ -137,7 +137,7 @@ mod tests {
         let (to, used) = (&Destinations::default(), &UsedFiles::default());
         let threads = std::num::NonZeroUsize::MIN;
         let spec = OutputSpec { format, to, used, threads, is_followed: false };
-        let mut output = Output::new(None, Ok(handle), Compression::None, spec).unwrap();
+        let mut output = Output::new(None, Ok(handle), OutputCompression::None, spec).unwrap();
         for (block, selected) in blocks {
             output.write_selected(block, selected).unwrap();
         }
