@@ -17,6 +17,7 @@ pub(crate) use system::create_private;
 pub(crate) use system::{
     change_time, closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened,
     has_less_stack, is_fifo, links, listen, open_fifo, standard_input, standard_output,
+    terminal_width,
 };
 #[cfg(unix)]
 pub(crate) use unix::Waker;

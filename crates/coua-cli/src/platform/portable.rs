@@ -50,6 +50,11 @@ impl NoWaker {
     }
 }
 
+/// Unknown here.
+pub(crate) fn terminal_width() -> Option<usize> {
+    None
+}
+
 pub(crate) fn wait_writable(_file: &File) -> io::Result<()> {
     thread::sleep(Duration::from_millis(1));
     Ok(())

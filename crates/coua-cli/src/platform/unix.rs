@@ -5,6 +5,7 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, fcntl_getfd, write};
 use rustix::process::{Resource, getrlimit};
 use rustix::stdio;
+use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGBUS, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::{emulate_default_handler, exit, register};
@@ -78,6 +79,12 @@ impl Waker {
         // If it cannot be told, the read will tell.
         poll(&mut one, Some(&at_once)) == Ok(0)
     }
+}
+
+/// The number of columns, if standard error is a terminal.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = tcgetwinsize(stdio::stderr()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// Waits until a pipe or terminal takes more bytes.

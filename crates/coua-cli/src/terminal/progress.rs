@@ -1,10 +1,10 @@
 //! Progress: on a terminal after a second, and on SIGUSR1.
 
+use crate::platform;
 use crate::terminal::Verbosity;
 use crate::terminal::text::{counted, grouped, size};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::fmt::Display;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -126,23 +126,27 @@ impl Drop for Progress {
 /// Shows a line about the last step, until there are no more.
 fn show(steps: &Receiver<String>, line: impl Fn(&str, Instant) -> String) {
     let (mut step, mut since) = (String::new(), Instant::now());
-    let (mut wait, mut drawn) = (PATIENCE, None);
+    let mut wait = PATIENCE;
     loop {
         match steps.recv_timeout(wait) {
             Ok(next) => (step, since) = (next, Instant::now()),
-            Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
-                drawn.get_or_insert_with(line_on_terminal).set_message(line(&step, since));
+                draw(&line(&step, since));
                 wait = BETWEEN_DRAWINGS;
             }
+            Err(RecvTimeoutError::Disconnected) if wait == PATIENCE => return,
+            Err(RecvTimeoutError::Disconnected) => return draw(""),
         }
     }
 }
 
-fn line_on_terminal() -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_msg}").expect("it is a template");
-    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    line.with_style(style).with_finish(ProgressFinish::AndClear)
+/// Replaces the line on the terminal.
+fn draw(line: &str) {
+    // A line in the last column would move the cursor to the next line.
+    let width = platform::terminal_width().unwrap_or(80).saturating_sub(1);
+    let line: String = line.chars().take(width).collect();
+    // Blanks take the previous line away; the cursor stays behind the new one.
+    write!(io::stderr().lock(), "\r{line:width$}\r{line}").ok();
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Formatting of numbers and texts for people.
 
-use indicatif::HumanCount;
 use std::borrow::Cow;
 
 /// Text from a file or a file name, with control characters escaped: a terminal would obey them, and a newline could
@@ -18,7 +17,15 @@ fn escaped(letter: char) -> String {
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
-    HumanCount(number).to_string()
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A number with its noun: `1 record`, `1,234 records`.
