@@ -129,6 +129,10 @@ pub(crate) struct SummaryRequest {
     /// All changes are committed.
     pub(crate) is_committed: bool,
     /// Whether the figures are printed; otherwise no server is asked for them.
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(dead_code, reason = "local filters know their figures")
+    )]
     pub(crate) has_report: bool,
 }
 
