@@ -295,39 +295,27 @@ impl InputPlan {
         output: &Path,
         coding: Coding,
     ) -> Result<()> {
-        let hashing = Hashing {
+        let mut hashing = Hashing {
             hasher: profile.hasher,
             wanted: profile.wanted,
             on_missing: Some(OnMissing::Keep),
             ..self.hashing.clone()
         };
         let inputs = Inputs::new(&[output.to_owned()], coding);
-        self.each_block(inputs, hashing, |batch| {
-            filter.answer(Op::Remove, batch).map_err(|stop| match stop {
-                Stop::Lost { failure, .. } | Stop::Failed(failure) => failure,
-                Stop::Full { no_room, .. } => Failure::at(&profile.name, no_room.why),
-            })
-        })
-    }
-
-    /// Hashes the keys of other files, block by block, for the calling thread.
-    pub(super) fn each_block(
-        &self,
-        inputs: Inputs,
-        mut hashing: Hashing,
-        mut act: impl FnMut(&mut Batch) -> Result<()>,
-    ) -> Result<()> {
         let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
         let format = hashing.format.clone();
         let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
         let mut batch = Batch::default();
         while reader.next_block(&mut batch.block)? {
-            hashing.hash(&mut batch.block, &mut batch.keys);
             if let Some(failure) = batch.block.failure.take() {
                 return Err(failure);
             }
+            hashing.hash(&mut batch.block, &mut batch.keys);
             batch.answers.clear();
-            act(&mut batch)?;
+            filter.answer(Op::Remove, &mut batch).map_err(|stop| match stop {
+                Stop::Lost { failure, .. } | Stop::Failed(failure) => failure,
+                Stop::Full { no_room, .. } => Failure::at(&profile.name, no_room.why),
+            })?;
         }
         Ok(())
     }

@@ -3,13 +3,15 @@
 use super::job::InputPlan;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
-use crate::key::{Hashing, Known, Reason};
+use crate::input::BlockReader;
+use crate::key::{Hashing, Known, Mixing, Reason};
 use crate::output::is_filter;
 use crate::pipeline::Batch;
-use crate::terminal::{Failure, Result};
+use crate::terminal::{CancelToken, Failure, Result};
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHasher};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 impl InputPlan {
     /// Makes the keys in these files, which are records or filters, count as seen.
@@ -52,17 +54,26 @@ impl InputPlan {
 
     fn known_records(&self, paths: &[PathBuf], hasher: KeyHasher) -> Result<Generations> {
         let mut filter = CuckooFilter::builder().hasher(hasher).build().map_err(no_memory)?;
-        let hashing = Hashing { hasher, known: Known::default(), ..self.hashing.clone() };
+        let mut hashing = Hashing { hasher, known: Known::default(), ..self.hashing.clone() };
         let inputs = self.inputs.others(paths);
         inputs.survey(self.until)?;
-        let (mut has_key, mut first) = (false, None);
-        self.each_block(inputs, hashing, |batch| {
+        let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
+        let mut reader =
+            BlockReader::new(inputs, hashing.format.clone(), headers, stop, Arc::default());
+        let (mut batch, mut has_key, mut first) = (Batch::default(), false, None);
+        while reader.next_block(&mut batch.block).map_err(|failure| {
+            if hashing.keys.csv().is_some() { with_remedy(failure) } else { failure }
+        })? {
+            hashing.hash(&mut batch.block, &mut batch.keys);
+            if let Some(failure) = batch.block.failure.take() {
+                return Err(failure);
+            }
             has_key |= batch.keys.may_have_keys();
-            first = first.take().or_else(|| first_without_key(batch));
-            filter.insert_unique_batch(&batch.keys.hashes).map(drop).map_err(no_memory)
-        })?;
+            first = first.or_else(|| first_without_key(&batch));
+            filter.insert_unique_batch(&batch.keys.hashes).map_err(no_memory)?;
+        }
         match first {
-            Some(first) if !has_key && self.hashing.on_missing.is_none() => {
+            Some(first) if !has_key && hashing.on_missing.is_none() => {
                 let reason = "no record of --known has a key; fix the option that selects keys, or add --missing";
                 Err(with_remedy(Failure::at(first, reason)))
             }
