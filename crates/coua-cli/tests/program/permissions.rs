@@ -180,7 +180,7 @@ fn a_filter_that_may_not_be_written_is_not_replaced() {
 fn a_filter_whose_group_is_lost_gives_fewer_rights() {
     const NOBODY: u32 = 65534;
     let folder = Folder::new();
-    let (few, many) = (folder.file("few", "a\n"), folder.file("many", &lines(2_000, Repeats::Few)));
+    let (few, many) = (folder.file("few", "a\n"), folder.file("many", lines(2_000, Repeats::Few)));
     let filter = folder.join("seen");
     let add = |input: &str| {
         let mut command = powerless(&folder);

@@ -94,7 +94,7 @@ fn removals_of_what_was_not_printed_are_told() {
     let records = different(100_000);
     let dedup = ["dedup", "--filter", &filter, "--rate", "0.01", "--capacity", "100k"];
     let printed = run_with(&records, dedup).good();
-    let printed = HashSet::<&[u8]>::from_iter(printed.split(|byte| *byte == b'\n'));
+    let printed: HashSet<&[u8]> = printed.split(|byte| *byte == b'\n').collect();
     let (odd, even): (Vec<_>, Vec<_>) =
         (0..100_000).map(|n| n.to_string()).partition(|n| n.parse::<u64>().unwrap() % 2 == 1);
     let wrong = odd.iter().filter(|record| !printed.contains(record.as_bytes())).count() as f64;
@@ -102,7 +102,8 @@ fn removals_of_what_was_not_printed_are_told() {
     let expected = json(&removed.stderr)["expected_wrongly_removed"].as_f64().unwrap();
     assert!((expected / wrong - 1.0).abs() < 0.3, "{expected} for {wrong}");
     // Records that were never added: each that is found is wrong.
-    let absent = (1_000_000..1_010_000).map(|n| format!("{n}\n")).collect::<String>();
+    let absent: Vec<_> = (1_000_000..1_010_000).map(|n| format!("{n}\n")).collect();
+    let absent = absent.concat();
     let run = run_with(absent.as_bytes(), ["remove", "--stats=json", &filter]);
     let figures = json(&run.stderr);
     let [found, expected] =
