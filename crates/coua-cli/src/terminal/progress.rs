@@ -146,7 +146,8 @@ fn draw(line: &str) {
     let width = platform::terminal_width().unwrap_or(80).saturating_sub(1);
     let line: String = line.chars().take(width).collect();
     // Blanks take the previous line away; the cursor stays behind the new one.
-    write!(io::stderr().lock(), "\r{line:width$}\r{line}").ok();
+    let text = format!("\r{line:width$}\r{line}");
+    io::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
 #[cfg(test)]
