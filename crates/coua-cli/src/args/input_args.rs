@@ -69,7 +69,8 @@ struct RecordArgs {
 
     /// Encoding of the inputs, such as utf-16 or latin1 [default: bytes are not decoded]
     ///
-    /// Records are decoded to UTF-8 and printed so. A byte order mark overrides this option. Invalid bytes become U+FFFD.
+    /// Records are decoded to UTF-8 and printed so. A byte order mark overrides this option. A record with bytes that are
+    /// invalid in its encoding has no key.
     #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = value::encoding)]
     encoding: Option<TextEncoding>,
 }
@@ -87,22 +88,24 @@ impl InputArgs {
         let list = self.files_from.clone().filter(|_| !self.names_are_stdin());
         let inputs = Inputs::new(&self.paths()?, coding).listed_in(list);
         let format = self.format(&keys);
-        let (hasher, wanted) = (KeyHasher::default(), Wanted::Hash);
+        let (hasher, wanted, comment) = (KeyHasher::default(), Wanted::Hash, self.keys.comment());
         let (known, done) = (Known::default(), DoneRecords::default());
-        let hashing =
-            Hashing { format, keys, hasher, on_missing: missing, shard, wanted, known, done };
-        let comment = self.keys.comment.as_ref().map(|comment| comment.as_bytes().into());
-        let mut find = self.keys.finders();
-        find.extend(self.records.separator());
-        let mut reading = InputPlan {
-            inputs,
-            hashing,
-            until: Until::End,
+        let hashing = Hashing {
+            format,
+            keys,
+            hasher,
+            on_missing: missing,
+            shard,
+            wanted,
+            known,
+            done,
             comment,
-            begun: None,
-            find,
-            stored: None,
+            is_decoded: encoding.is_some(),
         };
+        let mut find = self.keys.finders();
+        find.extend(self.records.given());
+        let (until, begun, stored) = (Until::End, None, None);
+        let mut reading = InputPlan { inputs, hashing, until, begun, find, stored };
         reading.begin_headers(&[])?;
         Ok(reading)
     }
@@ -151,7 +154,9 @@ impl InputArgs {
 
     fn format(&self, keys: &Keys) -> RecordFormat {
         match (keys.csv().map(|columns| columns.dialect), &self.records.delimiter) {
-            (Some(Dialect { comma, has_quotes: true, .. }), _) => RecordFormat::CsvLine { comma },
+            (Some(Dialect { comma, has_quotes: true, .. }), _) => {
+                RecordFormat::CsvLine { comma, comment: self.keys.comment() }
+            }
             (None, Some(bytes)) => RecordFormat::of(bytes),
             (None, None) if self.records.null => RecordFormat::Byte(0),
             _ => RecordFormat::Byte(b'\n'),
@@ -160,11 +165,14 @@ impl InputArgs {
 }
 
 impl RecordArgs {
-    /// The option for the separator of records, if it is given.
-    fn separator(&self) -> Option<(String, Vec<String>)> {
-        let delimiter =
-            self.delimiter.as_ref().map(|bytes| ("delimiter", value::escape_all(bytes)));
-        let null = self.null.then(|| ("null", String::new()));
-        delimiter.or(null).map(|(option, value)| (option.to_owned(), vec![value]))
+    /// The options that are given, to be stored with the filter.
+    fn given(&self) -> impl Iterator<Item = (String, Vec<String>)> {
+        let all = [
+            ("delimiter", self.delimiter.as_ref().map(|bytes| value::escape_all(bytes))),
+            ("encoding", self.encoding.map(|encoding| encoding.0.name().to_owned())),
+            ("null", self.null.then(String::new)),
+        ];
+        let given = all.into_iter().filter_map(|(option, value)| Some((option, vec![value?])));
+        given.map(|(option, values)| (option.to_owned(), values))
     }
 }

@@ -8,8 +8,10 @@ use crate::key::{
 };
 use crate::terminal::{Failure, Result};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A record's key: the whole record by default. The field names are part of the file format too.
 #[derive(Args, Debug, Serialize)]
@@ -59,8 +61,9 @@ pub(super) struct KeyArgs {
     )]
     pub(super) except: Vec<String>,
 
-    /// Lines before a CSV header that begin with TEXT are printed with it
-    #[arg(long, hide_short_help = true, value_name = "TEXT", allow_hyphen_values = true)]
+    /// Records that begin with TEXT are none: they are printed
+    #[arg(long, hide_short_help = true, value_name = "TEXT", allow_hyphen_values = true,
+          value_parser = NonEmptyStringValueParser::new())]
     pub(super) comment: Option<String>,
 
     /// JSON pointer to the key, such as /user/id
@@ -168,13 +171,7 @@ impl KeyArgs {
         if let Some(dialect) = self.dialect() {
             let time = time.map(|time| Column::parse("--time-field", time.field)).transpose()?;
             let columns = Columns::new(self.choice()?, time, dialect)?;
-            if self.comment.is_some() && !columns.need_header() {
-                return Err(Failure::at("--comment", "needs a column that --csv or --tsv names"));
-            }
             return Ok(Finder::Csv(Box::new(columns)));
-        }
-        if self.comment.is_some() {
-            return Err(Failure::at("--comment", "needs --csv or --tsv"));
         }
         if !self.fields.is_empty() {
             return Fields::new(&self.fields.join(","), separator).map(Finder::Fields);
@@ -197,6 +194,11 @@ impl KeyArgs {
             Some(pattern) => Pattern::new(pattern).map(Finder::Regex),
             None => Ok(Finder::Record),
         }
+    }
+
+    /// The beginning of records that are none.
+    pub(super) fn comment(&self) -> Option<Arc<[u8]>> {
+        self.comment.as_ref().map(|comment| comment.as_bytes().into())
     }
 
     /// The option that selects columns, and its lists.

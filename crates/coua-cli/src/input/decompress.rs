@@ -1,10 +1,10 @@
 //! Recognizes compressed inputs, and unsupported ones, by their first bytes.
 
 use crate::input::Coding;
+use crate::input::decode::TextReader;
 use crate::input::tap::{Digest, Tap};
 use bzip2::bufread::MultiBzDecoder;
 use coua::snapshot::MAGIC;
-use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream as XzStream};
@@ -263,12 +263,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::
         None => Box::new(all),
     };
     if let Some(encoding) = coding.encoding {
-        reader = Box::new(
-            DecodeReaderBytesBuilder::new()
-                .encoding(Some(encoding))
-                .bom_override(true)
-                .build(reader),
-        );
+        reader = Box::new(TextReader::new(reader, encoding));
     }
     Ok(Decoded { compression: compression.map(|it| it.name), reader, digest })
 }

@@ -3,6 +3,7 @@
 mod ahead;
 mod current;
 mod cut;
+mod decode;
 mod decompress;
 mod lane;
 mod named;

@@ -17,6 +17,8 @@ pub(crate) enum Missing {
     /// An empty field, column or JSON string.
     Empty,
     OpenQuote,
+    /// Bytes that are invalid in the encoding.
+    Encoding,
     BrokenJson,
     /// The record is, or begins, a JSON array of records.
     Array,
@@ -42,6 +44,7 @@ impl fmt::Display for Missing {
             Self::OtherColumn => f.write_str("no column other than those of --except"),
             Self::Empty => f.write_str("empty key, which --missing=value accepts"),
             Self::OpenQuote => f.write_str("unclosed quote"),
+            Self::Encoding => f.write_str("bytes that are invalid in its encoding"),
             Self::BrokenJson => f.write_str("invalid JSON"),
             Self::Array => f.write_str("a JSON array; split it into lines with `jq -c '.[]'`"),
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
@@ -131,6 +134,8 @@ pub(crate) struct MissingKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Header(Header),
+    /// It is no record, but a line to print (`--comment`).
+    Comment,
     Missing(Missing),
     /// It has one, which counts as seen (`--known`).
     Known,

@@ -131,6 +131,12 @@ impl Columns {
         self.are_all_but_some() || self.choice.named().iter().any(is_open)
     }
 
+    /// The number of parts; 0 if it depends on the record or, with ranges that may be names, on the header.
+    pub(super) fn parts(&self) -> usize {
+        let is_one = self.choice.named().iter().all(|column| column.numbers.len() < 2);
+        if is_one && !self.are_open() { self.choice.named().len() } else { 0 }
+    }
+
     /// The columns that are named, the time last.
     fn named(&self) -> impl Iterator<Item = &Column> + Clone {
         self.choice.named().iter().chain(&self.time)

@@ -42,6 +42,11 @@ impl Fields {
         self.highest == usize::MAX
     }
 
+    /// The number of parts; 0 if it depends on the record.
+    pub(super) fn parts(&self) -> usize {
+        if self.is_open() { 0 } else { self.wanted.len() }
+    }
+
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) {
         self.places.clear();
         match &self.separator {

@@ -46,6 +46,17 @@ impl Finder {
         }
     }
 
+    /// The number of parts of every key; 0 if it differs.
+    pub(super) fn parts(&self) -> usize {
+        match self {
+            Self::Record => 1,
+            Self::Fields(fields) => fields.parts(),
+            Self::Csv(columns) => columns.parts(),
+            Self::Json(pointers) => pointers.parts(),
+            Self::Regex(pattern) => pattern.parts(),
+        }
+    }
+
     /// Whether an empty part counts as missing; an empty record, row or group does not.
     pub(super) fn finds_values(&self) -> bool {
         match self {

@@ -8,6 +8,7 @@ use crate::record::{Block, BlockEnd, Header, RecordFormat, no_memory, unmarked};
 use crate::terminal::Failure;
 use coua::{KeyHash, KeyHasher};
 use serde::Serialize;
+use std::sync::Arc;
 
 /// From this size of a record on, allocating memory for its key may fail, and the memory is freed afterwards.
 const GIANT: usize = 16 << 20;
@@ -37,6 +38,10 @@ pub(crate) struct Hashing {
     pub(crate) wanted: Wanted,
     pub(crate) known: Known,
     pub(crate) done: DoneRecords,
+    /// Lines that begin like this are no records.
+    pub(crate) comment: Option<Arc<[u8]>>,
+    /// Records were decoded to UTF-8: those that are none were invalid in their encoding.
+    pub(crate) is_decoded: bool,
 }
 
 /// What the filter needs of every key.
@@ -58,7 +63,7 @@ impl Hashing {
 
     fn hash_all(&mut self, block: &mut Block, keys: &mut BlockKeys) {
         keys.clear();
-        if self.keys.is_whole_record() {
+        if self.keys.is_whole_record() && self.comment.is_none() && !self.is_decoded {
             match self.shard {
                 None => self.hash_records(block, keys),
                 Some(shard) => self.hash_records_of(shard, block, keys),
@@ -127,11 +132,17 @@ impl Hashing {
         if let Some(times) = &mut self.keys.times {
             times.look_up();
         }
+        let comment = self.comment.clone();
         let BlockKeys { hashes, contents, times, missing_keys, .. } = keys;
         for (place, record) in block.records().enumerate() {
             let content = unmarked(self.format.content(record));
             let hash = || self.keys.hash(content, self.hasher).map_err(Reason::Missing);
-            let found = why_missing(block, place, content).map_or_else(hash, Err);
+            let invalid = || {
+                let is_invalid = self.is_decoded && std::str::from_utf8(content).is_err();
+                is_invalid.then_some(Reason::Missing(Missing::Encoding))
+            };
+            let reason = why_missing(block, place, content, comment.as_deref()).or_else(invalid);
+            let found = reason.map_or_else(hash, Err);
             let key = found.as_ref().ok().map(|(hash, _)| *hash);
             let reason = match found {
                 _ if self.shard.is_some_and(|shard| !shard.has(key)) => Reason::OtherShard,
@@ -155,8 +166,19 @@ impl Hashing {
 }
 
 /// The reason why the record at this place, with this content, has no key, whatever a finder would find in it.
-fn why_missing(block: &Block, place: usize, content: &[u8]) -> Option<Reason> {
-    if place < block.leading {
+fn why_missing(
+    block: &Block,
+    place: usize,
+    content: &[u8],
+    comment: Option<&[u8]>,
+) -> Option<Reason> {
+    let is_comment = comment.is_some_and(|comment| content.starts_with(comment));
+    let is_leading = place < block.leading;
+    // Comments before a header belong to it.
+    if is_comment && !(is_leading && block.header_again.is_some()) {
+        return Some(Reason::Comment);
+    }
+    if is_leading {
         return Some(Reason::Header(block.header));
     }
     if block.header_again.as_deref() == Some(content) {

@@ -43,6 +43,11 @@ impl Pointers {
         Ok(Self { are_excepted: true, ..Self::new(option, texts)? })
     }
 
+    /// The number of parts.
+    pub(super) fn parts(&self) -> usize {
+        if self.are_excepted { 1 } else { self.all.len() }
+    }
+
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
         let broken = || if is_array(record) { Missing::Array } else { Missing::BrokenJson };
         if self.find_in(record, parts).is_err() {

@@ -2,7 +2,7 @@
 //! inputs.
 
 use crate::key::Normalize;
-use crate::terminal::{Failure, Report, Result, printable};
+use crate::terminal::{Failure, Report, Result, counted, printable};
 use coua_store::Notes;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,12 +10,31 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 /// The key options. The names are those of the command line; as JSON they are part of the file format.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeySpec {
     /// The options that select keys, with their values. Empty if a key is a whole record.
     pub(crate) find: BTreeMap<String, Vec<String>>,
+    /// The number of parts of every key; 0 if it differs or is unknown.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub(crate) parts: usize,
     /// The differences to ignore. An unknown word means that a later version created the filter.
     pub(crate) normalize: Normalize,
+}
+
+/// Options that say how the records of a filter were read, those of a run that say it too, and what to add for the
+/// default.
+const OF_RECORDS: [(&[&str], &[&str], &str); 2] = [
+    (&["encoding"], &["encoding"], "--encoding utf-8"),
+    (&["delimiter", "null"], &["csv", "delimiter", "null", "tsv"], "--delimiter '\\n' for lines"),
+];
+
+fn one() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(parts: &usize) -> bool {
+    *parts == 1
 }
 
 impl KeySpec {
@@ -46,12 +65,46 @@ impl KeySpec {
         self.normalize.check_same(&other.normalize, name)?;
         let is_same = self.find == other.find;
         let find = if is_same { self.find.clone() } else { BTreeMap::new() };
-        Ok(Self { find, normalize: self.normalize.clone() })
+        let parts = if self.parts == other.parts { self.parts } else { 0 };
+        Ok(Self { find, parts, normalize: self.normalize.clone() })
+    }
+
+    /// Returns an error if these keys of a run can never equal those of the filter `name`.
+    pub(crate) fn check_parts(&self, filters: &Self, name: impl Display) -> Result<()> {
+        let [own, other] = [self.parts, filters.parts];
+        if own == other || own == 0 || other == 0 {
+            return Ok(());
+        }
+        let count = |parts: usize| counted(parts as u64, "part");
+        let reason = format!(
+            "its keys have {} ({filters}), not {}, so none would be equal; select as many, or use another filter",
+            count(other),
+            count(own)
+        );
+        Err(Failure::at(name, reason))
+    }
+
+    /// Returns an error if the records added to the filter `name` were read in a way that this run leaves open.
+    pub(crate) fn check_records(&self, filters: &Self, name: impl Display) -> Result<()> {
+        for (options, given, default) in OF_RECORDS {
+            let (needed, own) = (filters.options(options), self.options(given));
+            if !needed.is_empty() && own.is_empty() {
+                let reason = format!("its records were read with {needed}; add that, or {default}");
+                return Err(Failure::at(name, reason));
+            }
+        }
+        Ok(())
     }
 
     /// The options that select keys, as on the command line.
     pub(crate) fn finders(&self) -> String {
-        let options = self.find.iter().flat_map(|(option, values)| {
+        self.options(&self.find.keys().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Those of `wanted` that it has, as on the command line.
+    fn options(&self, wanted: &[&str]) -> String {
+        let found = self.find.iter().filter(|(option, _)| wanted.contains(&option.as_str()));
+        let options = found.flat_map(|(option, values)| {
             let of_value = move |value: &String| {
                 let value = if value.is_empty() { "" } else { &format!(" {}", quoted(value)) };
                 printable(&format!("--{option}{value}")).into_owned()
@@ -96,7 +149,7 @@ mod tests {
     fn spec(find: &[(&str, &[&str])], normalize: Normalize) -> KeySpec {
         let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
         let find = find.iter().map(|(option, values)| ((*option).to_owned(), owned(values)));
-        KeySpec { find: find.collect(), normalize }
+        KeySpec { find: find.collect(), parts: 1, normalize }
     }
 
     #[test]
@@ -104,7 +157,7 @@ mod tests {
         let both = Normalize { trim: true, ignore_case: true, ..Normalize::default() };
         let found = spec(&[("csv", &["id", "a b"]), ("null", &[""])], both);
         assert_eq!(found.to_string(), "--csv id --csv 'a b' --null, --ignore-case --trim");
-        assert_eq!(KeySpec::default().to_string(), "whole records");
+        assert_eq!(spec(&[], Normalize::default()).to_string(), "whole records");
         let forged = spec(&[("x\u{1b}", &["a\nitems 7"])], Normalize::default());
         assert_eq!(forged.to_string(), r"--x\u{1b} 'a\nitems 7'");
         let regex = spec(&[("regex", &["it's (.)"])], Normalize::default());
@@ -120,6 +173,10 @@ mod tests {
         let note = r#"{"find":{"json":["/id"]},"normalize":["url"]}"#;
         assert_eq!(String::from_utf8(found.to_note()).unwrap(), note);
         assert_eq!(serde_json::from_str::<KeySpec>(note).unwrap(), found);
+        let two = KeySpec { parts: 2, ..found };
+        let note_of_two = String::from_utf8(two.to_note()).unwrap();
+        assert_eq!(note_of_two, note.replace("},", r#"},"parts":2,"#));
+        assert_eq!(serde_json::from_str::<KeySpec>(&note_of_two).unwrap(), two);
         let later = note.replace("url", "stem");
         assert!(
             serde_json::from_str::<KeySpec>(&later).is_err(),

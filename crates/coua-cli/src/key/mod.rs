@@ -91,6 +91,11 @@ impl Keys {
         is_plain && self.times.is_none()
     }
 
+    /// The number of parts of every key; 0 if it differs.
+    pub(crate) fn parts(&self) -> usize {
+        self.finder.parts()
+    }
+
     /// The CSV columns, if the key consists of columns.
     pub(crate) fn csv(&self) -> Option<&csv::Columns> {
         match &self.finder {

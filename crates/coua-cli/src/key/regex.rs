@@ -38,6 +38,11 @@ impl Pattern {
         (self.groups.len() - 1).max(1)
     }
 
+    /// The number of parts; 0 if it depends on the groups that match.
+    pub(super) fn parts(&self) -> usize {
+        Some(self.values()).filter(|values| *values == 1).unwrap_or(0)
+    }
+
     /// In a record that is not UTF-8, each invalid byte is read as Latin-1, so `.`, `[^?]` and `\w` match it.
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) {
         if self.matches_bytes || std::str::from_utf8(record).is_ok() {

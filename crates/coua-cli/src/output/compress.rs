@@ -130,7 +130,8 @@ impl FromStr for OutputCompression {
 }
 
 /// The extensions of compressed files that are not written.
-const UNWRITTEN: [&str; 10] = ["7z", "bgz", "br", "bz2", "lz4", "lzma", "lzo", "tgz", "xz", "zip"];
+const UNWRITTEN: [&str; 11] =
+    ["7z", "bgz", "br", "bz2", "lz4", "lzma", "lzo", "tgz", "xz", "z", "zip"];
 
 /// The extension of a file's name, in lower case.
 fn extension(path: &Path) -> Option<String> {

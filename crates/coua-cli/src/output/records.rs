@@ -90,7 +90,7 @@ impl Output {
             }
             let number = match without_key.map(|it| &it.reason) {
                 Some(Reason::Header(_)) if block.has_header_at(place) => COUNT.to_owned(),
-                Some(Reason::Header(_)) => String::new(),
+                Some(Reason::Header(_) | Reason::Comment) => String::new(),
                 _ => total.to_string(),
             };
             if number.is_empty() {

@@ -24,6 +24,8 @@ pub(crate) enum RecordFormat {
     CsvLine {
         /// The byte between fields: a quote after it begins a quoted field.
         comma: u8,
+        /// The beginning of lines in which quotes are ordinary.
+        comment: Option<Arc<[u8]>>,
     },
 }
 
@@ -89,7 +91,9 @@ impl Splitter {
             RecordFormat::Sequence(bytes) => {
                 Self::Sequence(Box::new(memmem::Finder::new(bytes).into_owned()))
             }
-            RecordFormat::CsvLine { comma } => Self::Csv(Quotes::new(*comma)),
+            RecordFormat::CsvLine { comma, comment } => {
+                Self::Csv(Quotes::new(*comma, comment.clone()))
+            }
         }
     }
 
@@ -111,10 +115,7 @@ impl Splitter {
                 // The separator may have begun in the last bytes.
                 next.max(bytes.len().saturating_sub(length - 1))
             }
-            Self::Csv(quotes) => {
-                quotes.split(bytes, from, ends);
-                bytes.len()
-            }
+            Self::Csv(quotes) => quotes.split(bytes, from, ends),
         }
     }
 
@@ -132,6 +133,7 @@ pub(crate) const MARK: [u8; 3] = *b"\xef\xbb\xbf";
 #[derive(Debug)]
 pub(crate) struct Quotes {
     comma: u8,
+    comment: Option<Arc<[u8]>>,
     place: QuoteState,
     /// Bytes of the mark so far, if the input so far is part of it.
     marked: Option<usize>,
@@ -139,7 +141,9 @@ pub(crate) struct Quotes {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QuoteState {
+    RecordStart,
     FieldStart,
+    Comment,
     Plain,
     Quoted,
     /// After a quote inside a quoted field: its end, or the first of two.
@@ -147,8 +151,8 @@ enum QuoteState {
 }
 
 impl Quotes {
-    fn new(comma: u8) -> Self {
-        Self { comma, place: QuoteState::FieldStart, marked: Some(0) }
+    fn new(comma: u8, comment: Option<Arc<[u8]>>) -> Self {
+        Self { comma, comment, place: QuoteState::RecordStart, marked: Some(0) }
     }
 
     /// Whether the bytes so far end inside quotes.
@@ -156,26 +160,36 @@ impl Quotes {
         self.place == QuoteState::Quoted
     }
 
-    /// Appends to `ends` the end of every record completed in `bytes[from..]`.
-    fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
+    /// Appends to `ends` the end of every record completed in `bytes[from..]`, and returns where to continue.
+    fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
         let mut at = from;
         self.pass_mark(bytes, &mut at);
         while at < bytes.len() {
+            if let (QuoteState::RecordStart, Some(comment)) = (self.place, &self.comment) {
+                let rest = &bytes[at..];
+                if rest.starts_with(comment) {
+                    self.place = QuoteState::Comment;
+                } else if comment.starts_with(rest) {
+                    return at;
+                }
+            }
             // Skips bytes that cannot change the state.
             let skipped = match self.place {
                 QuoteState::Plain => memchr2(self.comma, b'\n', &bytes[at..]),
                 QuoteState::Quoted => memchr(b'"', &bytes[at..]),
-                QuoteState::FieldStart | QuoteState::QuoteInQuoted => Some(0),
+                QuoteState::Comment => memchr(b'\n', &bytes[at..]),
+                _ => Some(0),
             };
-            let Some(skipped) = skipped else { return };
+            let Some(skipped) = skipped else { return bytes.len() };
             at += skipped;
             let byte = bytes[at];
             at += 1;
             self.place = self.after(byte);
-            if byte == b'\n' && self.place == QuoteState::FieldStart {
+            if self.place == QuoteState::RecordStart {
                 ends.push(at);
             }
         }
+        at
     }
 
     /// Skips the mark at the beginning of an input; its bytes may arrive one by one.
@@ -200,8 +214,11 @@ impl Quotes {
         match (self.place, byte) {
             (QuoteState::Quoted, b'"') => QuoteState::QuoteInQuoted,
             (QuoteState::Quoted, _)
-            | (QuoteState::FieldStart | QuoteState::QuoteInQuoted, b'"') => QuoteState::Quoted,
-            (_, b'\n') => QuoteState::FieldStart,
+            | (
+                QuoteState::RecordStart | QuoteState::FieldStart | QuoteState::QuoteInQuoted,
+                b'"',
+            ) => QuoteState::Quoted,
+            (_, b'\n') => QuoteState::RecordStart,
             (_, byte) if byte == self.comma => QuoteState::FieldStart,
             _ => QuoteState::Plain,
         }
@@ -213,7 +230,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const CSV: RecordFormat = RecordFormat::CsvLine { comma: b',' };
+    const CSV: RecordFormat = RecordFormat::CsvLine { comma: b',', comment: None };
 
     fn ends_in_pieces(format: &RecordFormat, bytes: &[u8], piece: usize) -> Vec<usize> {
         let mut splitter = Splitter::new(format);
@@ -245,6 +262,17 @@ mod tests {
         for piece in 1..text.len() {
             assert_eq!(ends_in_pieces(&CSV, text, piece), [15, 19, 20], "{piece}");
         }
+    }
+
+    #[test]
+    fn quotes_in_comments_open_nothing() {
+        let comment = Some(b"##".as_slice().into());
+        let format = RecordFormat::CsvLine { comma: b',', comment };
+        let text = b"##\"x,\"\n#\"a\n#,\"##\ny\"\n##\n#";
+        for piece in 1..text.len() {
+            assert_eq!(ends_in_pieces(&format, text, piece), [7, 11, 20, 23], "{piece}");
+        }
+        assert_eq!(ends_in_pieces(&format, b"\xef\xbb\xbf##\"\na\n", 1), [7, 9]);
     }
 
     #[test]

@@ -174,8 +174,6 @@ pub(crate) struct InputPlan {
     /// The hashing options before the filter is known.
     pub(crate) hashing: Hashing,
     pub(crate) until: Until,
-    /// The prefix of comments before a CSV header.
-    pub(crate) comment: Option<Arc<[u8]>>,
     /// The headers known before the first input.
     pub(crate) begun: Option<Headers>,
     /// The options that select keys.
@@ -185,23 +183,41 @@ pub(crate) struct InputPlan {
 }
 
 impl InputPlan {
-    /// Adopts the way in which the filter `name` makes keys. A filter without items stores the given one, unless none is
-    /// given and it has one.
-    pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter, name: &str) -> Result<()> {
-        let given = &mut self.hashing.keys.normalize;
-        let agrees = |stored: &KeySpec| given.does_nothing() || *given == stored.normalize;
+    /// Adopts the normalization of the filter `name`. A filter without items stores how this run makes keys, with its own
+    /// normalization if none is given. Returns an error if the keys can never be equal, or `op` would add others.
+    pub(super) fn agree_with(
+        &mut self,
+        filter: &mut dyn RunFilter,
+        name: &str,
+        op: Op,
+    ) -> Result<()> {
+        let mut own = self.key_spec();
         self.stored = filter.key_spec(None)?;
+        if let Some(stored) = self.stored.as_ref().filter(|_| own.normalize.does_nothing()) {
+            own.normalize = stored.normalize.clone();
+        }
+        let agrees =
+            |stored: &KeySpec| own.normalize == stored.normalize && own.parts == stored.parts;
         if !self.stored.as_ref().is_some_and(agrees) {
-            let spec = KeySpec { find: self.find.clone(), normalize: given.clone() };
-            self.stored = filter.key_spec(Some(&spec))?;
+            self.stored = filter.key_spec(Some(&own))?;
         }
-        if let Some(stored) = &self.stored {
-            if !given.does_nothing() {
-                given.check_same(&stored.normalize, name)?;
-            }
-            given.clone_from(&stored.normalize);
+        let Some(stored) = &self.stored else { return Ok(()) };
+        own.check_parts(stored, name)?;
+        if op.inserts() {
+            own.check_records(stored, name)?;
         }
+        let given = &mut self.hashing.keys.normalize;
+        if !given.does_nothing() {
+            given.check_same(&stored.normalize, name)?;
+        }
+        given.clone_from(&stored.normalize);
         Ok(())
+    }
+
+    /// How this run makes keys.
+    pub(super) fn key_spec(&self) -> KeySpec {
+        let keys = &self.hashing.keys;
+        KeySpec { find: self.find.clone(), parts: keys.parts(), normalize: keys.normalize.clone() }
     }
 
     /// The reason why nothing was found in a filter, if an option may be missing.
@@ -235,7 +251,8 @@ impl InputPlan {
     /// files.
     pub(crate) fn begin_headers(&mut self, files: &[(&Path, Coding)]) -> Result<()> {
         let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
-        self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, self.comment.clone()));
+        let comment = self.hashing.comment.clone();
+        self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, comment));
         for (file, coding) in files {
             let inputs = Inputs::new(&[file.to_path_buf()], *coding);
             let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
@@ -257,7 +274,7 @@ impl InputPlan {
         match reason {
             Reason::Missing(_) => wanted == Seen::New && self.keeps_missing(),
             Reason::Known => wanted == Seen::Repeat,
-            Reason::Header(_) | Reason::Done | Reason::OtherShard => false,
+            Reason::Header(_) | Reason::Comment | Reason::Done | Reason::OtherShard => false,
         }
     }
 

@@ -47,6 +47,7 @@ impl InputPlan {
         }
         if let Some(keys) = crate::key::KeySpec::of(&view.notes, path.display())? {
             self.hashing.keys.normalize.check_same(&keys.normalize, path.display())?;
+            self.key_spec().check_parts(&keys, path.display())?;
         }
         clock::advance(&mut view.filter);
         Ok(view.filter)

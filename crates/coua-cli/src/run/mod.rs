@@ -43,7 +43,7 @@ impl Pass {
         session: Option<Session>,
     ) -> Result<Self> {
         let profile = filter.profile();
-        job.reading.agree_with(&mut *filter, &profile.name)?;
+        job.reading.agree_with(&mut *filter, &profile.name, job.op)?;
         if !job.known.is_empty() {
             job.reading.know(&job.known, profile.hasher, &job.filter)?;
         }

@@ -101,7 +101,7 @@ impl Session {
             let missing = match &missing_key.reason {
                 Reason::Missing(missing) => missing,
                 Reason::Known | Reason::Done => continue,
-                Reason::Header(_) | Reason::OtherShard => {
+                Reason::Header(_) | Reason::Comment | Reason::OtherShard => {
                     // The record does not belong to this run.
                     self.records -= 1;
                     continue;

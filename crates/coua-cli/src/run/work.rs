@@ -48,17 +48,19 @@ impl Pass {
                     let is_first = *header == Header::First;
                     !is_begun && to.as_ref().map_or(is_first, |to| to.has_header(*header))
                 }
+                Reason::Comment => std::ptr::eq(to, main),
                 _ => self.job.reading.passes(reason, wanted),
             };
             keys.spread(found, passes, all);
             all.iter_mut().take(keys.done).for_each(|selected| *selected = false);
         }
         if self.job.op == Op::Check {
-            let selected = selected.iter().filter(|selected| **selected).count();
-            // The header is printed, but is not a record.
-            let headers =
-                keys.missing_keys.iter().filter(|it| it.reason == Reason::Header(Header::First));
-            self.printed += (selected - headers.count()) as u64;
+            let printed = selected.iter().filter(|selected| **selected).count();
+            // Headers and comments are printed, but are no records.
+            let answered = keys.missing_keys.iter().take_while(|it| it.record < selected.len());
+            let others = answered
+                .filter(|it| matches!(it.reason, Reason::Header(Header::First) | Reason::Comment));
+            self.printed += (printed - others.count()) as u64;
         }
     }
 

@@ -141,6 +141,46 @@ fn an_empty_match_is_no_key() {
 }
 
 #[test]
+fn comments_are_printed_and_no_records() {
+    let bed = "track x\n# a\nchr1 1\nchr1 1\n# a\nchr2 5\n";
+    let shown = "track x\n# a\nchr1 1\n# a\nchr2 5\n";
+    for keys in [&[][..], &["-k", "1-"], &["--regex", ".*"], &["-i"], &["--tsv", "1"]] {
+        for threads in ["1", "3"] {
+            let options = [keys, &["--comment", "#", "-j", threads]].concat();
+            dedups(&options, bed.as_bytes(), shown.as_bytes());
+        }
+    }
+    let folder = Folder::new();
+    let (file, filter) = (folder.file("in", bed), folder.join("f"));
+    let stats = run(["add", &filter, &file, "--comment", "# ", "--stats=json"]).stderr;
+    assert_eq!((&json(&stats)["records"], &json(&stats)["items"]), (&4.into(), &4.into()));
+    assert_eq!(run(["check", "-c", &filter, &file, "--comment", "#"]).text(), "4\n");
+    let counted = run(["dedup", "-c", &file, "--comment", "#"]).text();
+    assert_eq!(counted, "1\ttrack x\n# a\n2\tchr1 1\n# a\n1\tchr2 5\n");
+    assert_eq!(run(["dedup", "-d", &file, "--comment", "#"]).text(), "# a\nchr1 1\n# a\n");
+    let (out, tee) = (folder.join("out"), folder.join("tee"));
+    run(["dedup", &file, "--comment", "#", "-o", &out, "--tee-dups", &tee]).good();
+    assert_eq!((folder.read("out"), folder.read("tee")), (shown.into(), b"chr1 1\n".to_vec()));
+}
+
+#[test]
+fn records_that_are_invalid_in_their_encoding_have_no_key() {
+    let odd = b"caf\xe9\ncaf\xe8\ncaf\xe8\ncaf\xc3\xa9\ncaf\xc3\xa9\n";
+    let run = run_with(odd, ["dedup", "--encoding", "utf-8"]);
+    assert_eq!(run.stdout, b"caf\xe9\ncaf\xe8\ncaf\xe8\ncaf\xc3\xa9\n");
+    assert_eq!(
+        run.stderr,
+        "coua: 3 records without a key passed through (first: standard input: record 1: bytes that \
+         are invalid in its encoding)\n"
+    );
+    let odd = b"a\0\n\0\0\xd8\n\0\x01\xd8\n\0a\0\n\0";
+    let run = run_with(odd, ["dedup", "--encoding", "utf-16le"]);
+    assert_eq!(run.stdout, b"a\n\xff\n\xff\n");
+    let run = run_with(odd, ["dedup", "--encoding", "utf-16le", "--missing", "error"]);
+    assert_eq!((run.code, run.stdout), (Some(2), b"a\n".to_vec()));
+}
+
+#[test]
 fn lines_before_a_header() {
     let excel = b"sep=;\n\nid;x\n1;2\n1;3\n";
     dedups(&["--csv", "id", "-t", ";"], excel, b"sep=;\n\nid;x\n1;2\n");
@@ -154,10 +194,11 @@ fn lines_before_a_header() {
         commented,
         b"# made by hand\n# twice\nid,x\n1,2\n# 1,3\n",
     );
-    let needs = |options: &[&str]| told(&[options, &["--comment", "#"]].concat(), "a\n");
-    assert_eq!(needs(&[]), "coua: --comment: needs --csv or --tsv\n");
-    let named = "coua: --comment: needs a column that --csv or --tsv names\n";
-    assert_eq!(needs(&["--csv", "1"]), named);
+    dedups(
+        &["--csv", "1", "--comment", "#"],
+        b"# it's \"quoted\n1,2\n#,\"1\n1,2\n#\n#\n",
+        b"# it's \"quoted\n1,2\n#,\"1\n#\n#\n",
+    );
     // Lines before the header of a further file are dropped with it, and are not records.
     let folder = Folder::new();
     let (first, second) = (folder.file("a", "#1\nid\n5\n"), folder.file("b", "#2\n\nid\n5\n6\n"));

@@ -242,6 +242,7 @@ impl Model {
             let number = count.unwrap_or(0);
             let is_left_out = item.key.is_none() && step.on_missing == Some("drop");
             let prints = match &step.act {
+                act if item.row.kind == Kind::Comment => !matches!(act, Act::Count),
                 _ if item.row.kind != Kind::Data => {
                     item.is_first_header && !matches!(step.act, Act::Count)
                 }
@@ -324,6 +325,7 @@ impl Model {
             let wants_seen = (*name == step.main()) == dedup.repeats;
             for (item, seen) in zip(&items.all, seen) {
                 let prints = match seen {
+                    _ if item.row.kind == Kind::Comment => *name == step.main(),
                     _ if item.row.kind != Kind::Data => item.is_first_header && !is_begun,
                     None => !wants_seen && step.on_missing != Some("drop"),
                     Some(seen) => *seen == wants_seen,

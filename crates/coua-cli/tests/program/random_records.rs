@@ -24,12 +24,14 @@ pub(crate) enum Finder {
 use Finder::{Blanks, Csv, Fields, Json, Record, Regex, Tsv};
 
 /// The format of a world's records, and the cells that make the key.
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub(crate) struct Format {
     pub(crate) finder: Finder,
     pub(crate) separator: &'static str,
     pub(crate) end: &'static str,
     has_carriage_return: bool,
     pub(crate) has_header: bool,
+    has_comments: bool,
     wanted: Vec<usize>,
     /// The key consists of all cells except these.
     excepted: Option<Vec<usize>>,
@@ -42,6 +44,8 @@ pub(crate) struct Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Data,
+    /// A comment among the records.
+    Comment,
     /// A line before the header.
     Before,
     Header,
@@ -95,6 +99,7 @@ impl Format {
             has_carriage_return: end == "\n" && random.once_in(5),
             // If the key has all columns, no header is expected.
             has_header: is_table && excepted != Some(&[]) && !random.once_in(4),
+            has_comments: random.once_in(4),
             wanted: wanted.to_vec(),
             excepted: excepted.map(<[usize]>::to_vec),
             is_open,
@@ -155,6 +160,9 @@ impl Format {
         };
         if self.end == "\0" {
             options.push(random.pick(&["-0", "-z", "--null"]).to_owned());
+        }
+        if self.has_comments {
+            options.extend(strings(&["--comment", "##"]));
         }
         if self.excepted.as_ref().is_some_and(|it| !it.is_empty()) {
             options.extend(strings(&["--except", &named]));
@@ -220,8 +228,11 @@ impl Format {
     pub(crate) fn input(&self, random: &mut Random, name: String) -> Input {
         let mut rows = Vec::new();
         if self.has_header && !random.once_in(10) {
-            let before = random.pick(&["", "", "sep="]).to_owned();
-            let line = if before.is_empty() { before } else { before + self.separator };
+            let line = match random.below(4) {
+                0 => "sep=".to_owned() + self.separator,
+                1 if self.has_comments => "##\"x".to_owned(),
+                _ => String::new(),
+            };
             rows.extend(random.once_in(6).then(|| Row {
                 kind: Kind::Before,
                 text: line,
@@ -233,6 +244,10 @@ impl Format {
         let header = rows.last().map(|row| row.text.clone());
         let count = if self.has_header && rows.is_empty() { 0 } else { random.magnitude(300) - 1 };
         for _ in 0..count {
+            if self.has_comments && random.once_in(20) {
+                let text = "##".to_owned() + random.pick(&["", " a", "\"x", "x,\"y"]);
+                rows.push(Row { kind: Kind::Comment, text, cells: Vec::new() });
+            }
             rows.push(match header.clone().filter(|_| random.once_in(40)) {
                 Some(text) => Row { kind: Kind::HeaderAgain, text, cells: Vec::new() },
                 None => self.row(random),

@@ -125,6 +125,66 @@ fn a_finder_that_was_forgotten_is_named() {
     }
 }
 
+/// Keys of two parts never equal keys of one.
+#[test]
+fn a_filter_knows_how_many_parts_its_keys_have() {
+    let folder = Folder::new();
+    with(&folder, "a,b\n", &["add", "f", "--csv", "1,2", "-i"]).good();
+    let (f, before) = (folder.join("f"), folder.read("f"));
+    let words = format!(
+        "coua: {f}: its keys have 2 parts (--csv 1,2, --ignore-case), not 1 part, so none would be \
+         equal; select as many, or use another filter\n"
+    );
+    for args in [
+        &["check", "f"][..],
+        &["add", "f", "-k2"],
+        &["dedup", "--filter", "f", "--csv", "2"],
+        &["dedup", "--known", "f", "-i", "--json", "/a"],
+        &["count", "f", "--regex", "(.)"],
+    ] {
+        with(&folder, "a\n", args).failed(2, &words);
+    }
+    assert!(folder.read("f") == before);
+    for args in [&["-k", "1,2", "-t", ","][..], &["--regex", "(.),(.)"], &["-k", "1-", "-t", ","]] {
+        assert_eq!(with(&folder, "A,B\n", &[&["check", "f"], args].concat()).text(), "A,B\n");
+    }
+    // Without items it takes others.
+    with(&folder, "a,b\n", &["remove", "f", "--csv", "1,2"]).good();
+    with(&folder, "a\n", &["add", "f"]).good();
+    assert_eq!(with(&folder, "A\n", &["check", "f"]).text(), "A\n");
+}
+
+/// Records that were read in another way may be lines this time, so the user says so.
+#[test]
+fn a_filter_knows_how_its_records_were_read() {
+    let lines = "--delimiter '\\n' for lines";
+    for (options, text, shown, other) in [
+        (&["-0"][..], "a\0", "--null", lines),
+        (&["--delimiter", "--"], "a--", "--delimiter --", lines),
+        (&["--encoding", "latin1"], "a\n", "--encoding windows-1252", "--encoding utf-8"),
+    ] {
+        let folder = Folder::new();
+        with(&folder, text, &[&["add", "f"], options].concat()).good();
+        let f = folder.join("f");
+        let words =
+            format!("coua: {f}: its records were read with {shown}; add that, or {other}\n");
+        with(&folder, text, &["dedup", "--filter", "f"]).failed(2, &words);
+        with(&folder, text, &["add", "f"]).failed(2, &words);
+        assert_eq!(
+            with(&folder, text, &[&["dedup", "--filter", "f"], options].concat()).text(),
+            ""
+        );
+        assert_eq!(with(&folder, "a\n", &["check", "f"]).text(), "a\n", "asking needs no option");
+        let other = if other == lines { ["--delimiter", "\\n"] } else { ["--encoding", "utf-8"] };
+        let lines = [&["dedup", "--filter", "f"][..], &other].concat();
+        assert_eq!(with(&folder, "a\nb\n", &lines).text(), "b\n");
+    }
+    let folder = Folder::new();
+    with(&folder, "a\0", &["add", "f", "-0"]).good();
+    let csv = with(&folder, "a\nb\n", &["dedup", "--filter", "f", "--csv", "1"]);
+    assert_eq!(csv.text(), "b\n", "columns say how records end");
+}
+
 /// Commands on whole filters keep the note; filters whose keys are made differently are not merged.
 #[test]
 fn whole_files() {
