@@ -38,8 +38,8 @@ pub(crate) struct BlockReader {
     /// Bytes in a block, unless a record is longer.
     pub(crate) block_bytes: usize,
     budget: Arc<Budget>,
-    /// An input of lines with zero bytes was met.
-    has_zeros: bool,
+    /// An input was met whose records seem to end in another way.
+    has_warned: bool,
 }
 
 impl BlockReader {
@@ -68,7 +68,7 @@ impl BlockReader {
             unpaused: false,
             block_bytes: BLOCK,
             budget: Arc::default(),
-            has_zeros: false,
+            has_warned: false,
         }
     }
 
@@ -210,7 +210,7 @@ impl BlockReader {
             }
             searched = self.splitter.split(&block.bytes[..filled], searched, &mut block.ends);
         };
-        self.warn_of_zeros(current, &block.bytes[..filled]);
+        self.warn_of_other_ends(current, &block.bytes[..filled]);
         let start = block.size();
         self.carry.clear();
         self.carry.shrink_to(GIANT_BLOCK);
@@ -228,17 +228,30 @@ impl BlockReader {
         Ok(more)
     }
 
-    /// Warns once if an input of lines begins with zero bytes.
-    fn warn_of_zeros(&mut self, current: &Current, bytes: &[u8]) {
-        let has_lines =
-            matches!(self.format, RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. });
-        if has_lines && current.records == 0 && !self.has_zeros && memchr(0, bytes).is_some() {
-            self.has_zeros = true;
-            self.means.verbosity.say(format_args!(
-                "{}: contains NUL bytes, as no text does; use -0 if they end records, or --encoding (such as utf-16le)",
-                current.name
-            ));
+    /// Warns once if the first bytes of an input look as if its records ended in another way.
+    fn warn_of_other_ends(&mut self, current: &Current, bytes: &[u8]) {
+        if current.records > 0 || self.has_warned {
+            return;
         }
+        let has = |byte| memchr(byte, bytes).is_some();
+        let has_lone_return = || {
+            let found = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
+            found && !has(b'\n')
+        };
+        let what = match self.format {
+            RecordFormat::Byte(0) if has(b'\n') && !has(0) => {
+                "contains newlines, but no NUL bytes; without -0, each line is a record"
+            }
+            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => {
+                "contains NUL bytes, as no text does; use -0 if they end records, or --encoding (such as utf-16le)"
+            }
+            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has_lone_return() => {
+                "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`"
+            }
+            _ => return,
+        };
+        self.has_warned = true;
+        self.means.verbosity.say(format_args!("{}: {what}", current.name));
     }
 
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.

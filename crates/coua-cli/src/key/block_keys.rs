@@ -20,6 +20,8 @@ pub(crate) enum Missing {
     /// Bytes that are invalid in the encoding.
     Encoding,
     BrokenJson,
+    /// The record is the first line of a JSON object.
+    JsonLines,
     /// The record is, or begins, a JSON array of records.
     Array,
     Pointer(Arc<str>),
@@ -46,6 +48,9 @@ impl fmt::Display for Missing {
             Self::OpenQuote => f.write_str("unclosed quote"),
             Self::Encoding => f.write_str("bytes that are invalid in its encoding"),
             Self::BrokenJson => f.write_str("invalid JSON"),
+            Self::JsonLines => {
+                f.write_str("a JSON object of several lines; write each on one with `jq -c .`")
+            }
             Self::Array => f.write_str("a JSON array; split it into lines with `jq -c '.[]'`"),
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
             Self::Match => f.write_str("the regular expression does not match"),

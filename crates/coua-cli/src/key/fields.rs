@@ -24,10 +24,8 @@ impl Fields {
     pub(crate) fn new(list: &str, separator: Option<&[u8]>) -> Result<Self> {
         let items = list.split(',').map(parse).collect::<Option<Vec<_>>>();
         let wanted = items.map(|items| items.concat()).ok_or_else(|| {
-            Failure::at(
-                format_args!("-k {list}"),
-                "expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-",
-            )
+            let reason = "expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-; for names in a header, use --csv";
+            Failure::at(format_args!("-k {list}"), reason)
         })?;
         Ok(Self {
             highest: wanted.iter().map(|item| item.highest()).max().unwrap_or(0),

@@ -63,11 +63,8 @@ impl Hashing {
 
     fn hash_all(&mut self, block: &mut Block, keys: &mut BlockKeys) {
         keys.clear();
-        if self.keys.is_whole_record() && self.comment.is_none() && !self.is_decoded {
-            match self.shard {
-                None => self.hash_records(block, keys),
-                Some(shard) => self.hash_records_of(shard, block, keys),
-            }
+        if self.hashes_whole_records() {
+            self.hash_records(block, keys);
             return;
         }
         // Restores the finder afterwards, to free the memory that a giant record took.
@@ -85,29 +82,18 @@ impl Hashing {
         }
     }
 
+    /// Whether all records are their own keys, and all are wanted.
+    fn hashes_whole_records(&self) -> bool {
+        let takes_all = self.shard.is_none() && self.comment.is_none() && !self.is_decoded;
+        takes_all && self.keys.is_whole_record()
+    }
+
     /// Hashes all records, which are their own keys.
     fn hash_records(&self, block: &Block, keys: &mut BlockKeys) {
         let key = |record| unmarked(self.format.content(record));
         keys.hashes.extend(block.records().map(|record| self.hasher.hash(key(record))));
         if self.wanted == Wanted::Key {
             block.records().for_each(|record| keys.contents.push(key(record)));
-        }
-    }
-
-    /// Hashes all records, which are their own keys, and leaves out those of other shards.
-    fn hash_records_of(&self, shard: Shard, block: &Block, keys: &mut BlockKeys) {
-        for (place, record) in block.records().enumerate() {
-            let key = unmarked(self.format.content(record));
-            let hash = self.hasher.hash(key);
-            if !shard.has(Some(hash)) {
-                let reason = Reason::OtherShard;
-                keys.missing_keys.push(MissingKey { record: place, reason });
-                continue;
-            }
-            keys.hashes.push(hash);
-            if self.wanted == Wanted::Key {
-                keys.contents.push(key);
-            }
         }
     }
 

@@ -49,7 +49,11 @@ impl Pointers {
     }
 
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
-        let broken = || if is_array(record) { Missing::Array } else { Missing::BrokenJson };
+        let broken = || match record.trim_ascii() {
+            [b'[', ..] => Missing::Array,
+            [b'{'] => Missing::JsonLines,
+            _ => Missing::BrokenJson,
+        };
         if self.find_in(record, parts).is_err() {
             parts.clear();
             let repaired = repaired(record).ok_or_else(broken)?;

@@ -1,19 +1,19 @@
 //! The differences between URLs to ignore.
 
 use crate::terminal::byte_of;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 use url::{Position, Url};
 
 /// Normalization of URLs beyond the standards.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
 pub(crate) struct UrlForm(BTreeSet<UrlOption>);
 
 /// A further difference to ignore, or one to keep.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum UrlOption {
     /// Query parameters with such a name, in which `*` matches any bytes.
     Drop(String),
@@ -44,16 +44,14 @@ impl Display for UrlOption {
     }
 }
 
-impl From<UrlOption> for String {
-    fn from(option: UrlOption) -> Self {
-        option.to_string()
+impl From<UrlForm> for String {
+    fn from(form: UrlForm) -> Self {
+        form.to_string()
     }
 }
 
-impl TryFrom<String> for UrlOption {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
+impl UrlOption {
+    fn parse(text: &str) -> Result<Self, String> {
         if let Some(name) = text.strip_prefix("drop=").filter(|name| !name.is_empty()) {
             return Ok(Self::Drop(name.to_owned()));
         }
@@ -71,10 +69,7 @@ impl FromStr for UrlForm {
 
     fn from_str(list: &str) -> Result<Self, String> {
         let options = list.split(',').filter(|option| !option.is_empty());
-        options
-            .map(|option| UrlOption::try_from(option.to_owned()))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        options.map(UrlOption::parse).collect::<Result<_, _>>().map(Self)
     }
 }
 

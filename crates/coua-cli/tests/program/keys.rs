@@ -19,7 +19,8 @@ fn fields() {
     let bad = run_with(b"", ["dedup", "-k", "0"]);
     bad.failed(
         2,
-        "coua: -k 0: expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-\n",
+        "coua: -k 0: expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-; for names in a \
+         header, use --csv\n",
     );
     let bad = run_with(b"", ["dedup", "-t", ","]);
     bad.failed(2, "coua: -t: needs -k, --csv, --tsv or --time-field\n");
