@@ -113,10 +113,13 @@ impl TimeFormat {
                 let some_time = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
                 let wrong = |error| format!("invalid time format: {error}");
                 let example = strtime::format(pattern, &some_time).map_err(wrong)?;
-                strtime::parse(pattern, example).map_err(|error| {
+                strtime::parse(pattern, &example).map_err(|error| {
                     format!("cannot read times of this format: {error}; write a zone's name as it stands, without %Z, and set --time-zone")
                 })?;
-                Self::Pattern(pattern.into())
+                let format = Self::Pattern(pattern.into());
+                let syntax = TimeSyntax { format: format.clone(), ..TimeSyntax::default() };
+                let is_time = syntax.parse(example.as_bytes(), 0).is_some();
+                is_time.then_some(format).ok_or("a time format needs a month and a day")?
             }
             _ => {
                 return Err(
@@ -158,6 +161,20 @@ impl TimeSyntax {
         }
     }
 
+    /// What to do about a text that is not a time.
+    pub(crate) fn advice(&self, text: &[u8]) -> String {
+        if self.format != TimeFormat::Any {
+            return "; it is not in the --time-format".to_owned();
+        }
+        let is_early = number(text).is_some_and(|number| number < LEAST);
+        let format = match date_format(text) {
+            Some(format) => format!(" {format}"),
+            None if is_early => " seconds, if it is in 1970 to 1973".to_owned(),
+            None => String::new(),
+        };
+        format!("; set --time-format{format}")
+    }
+
     fn rfc_3339(&self, text: &[u8]) -> Option<u64> {
         match PARSER.parse_timestamp(text) {
             Ok(time) => since_1970(time).filter(|_| has_possible_offset(text)),
@@ -196,16 +213,6 @@ fn has_possible_offset(text: &[u8]) -> bool {
 
 fn is_possible(offset: Offset) -> bool {
     offset.seconds().abs() < DAY
-}
-
-/// The value of --time-format to try for a text that is not a time, if it is a number.
-pub(crate) fn proposed_format(text: &str) -> &'static str {
-    let is_number = || number(text.as_bytes()).is_some_and(|number| number < LEAST);
-    date_format(text.as_bytes()).unwrap_or(if is_number() {
-        "seconds, if it is in 1970 to 1973"
-    } else {
-        ""
-    })
 }
 
 /// The format of a date that is written as a number, if it can be one of the 20th or 21st century.
@@ -384,15 +391,15 @@ mod tests {
         for impossible in ["+2400", "-2400", "+2500"] {
             assert_eq!(parse(apache, &format!("10/Oct/2000:13:55:36 {impossible}")), None);
         }
-        assert_eq!(parse("%H:%M", "10:00"), None, "no day");
         for (text, format) in DATES {
             assert_eq!(
                 parse(format, text).map(|time| time % 86_400_000 / 3_600_000),
                 Some(if format.contains("%H") { 4 } else { 0 })
             );
-            assert_eq!(proposed_format(text), format);
+            let advice = TimeSyntax::default().advice(text.as_bytes());
+            assert_eq!(advice, format!("; set --time-format {format}"));
         }
-        for text in ["iso", "%", "%Q%!", "", "%Y-%m-%d %H:%M:%S %Z"] {
+        for text in ["iso", "%", "%Q%!", "", "%H:%M", "%Y-%m-%d %H:%M:%S %Z"] {
             assert!(TimeFormat::named(text).is_err(), "{text}");
         }
     }

@@ -1,6 +1,5 @@
 //! The keys of a block, a filter's answers about them, and the records to write.
 
-use crate::clock::proposed_format;
 use crate::record::Header;
 use coua::window::When;
 use coua::{BatchFull, Insertion, KeyHash};
@@ -27,6 +26,7 @@ pub(crate) enum Missing {
     Pointer(Arc<str>),
     Match,
     Groups,
+    /// The time cannot be read: the message.
     Time(String),
     TimeAhead(String),
 }
@@ -55,11 +55,7 @@ impl fmt::Display for Missing {
             Self::Pointer(pointer) => write!(f, "nothing at {pointer}"),
             Self::Match => f.write_str("the regular expression does not match"),
             Self::Groups => f.write_str("no group of the regular expression matched"),
-            Self::Time(text) => {
-                let (shown, format) = (text.escape_debug(), proposed_format(text));
-                let blank = if format.is_empty() { "" } else { " " };
-                write!(f, "cannot read the time \"{shown}\"; set --time-format{blank}{format}")
-            }
+            Self::Time(reason) => f.write_str(reason),
             Self::TimeAhead(text) => {
                 write!(f, "its time \"{}\" is in the future", text.escape_debug())
             }

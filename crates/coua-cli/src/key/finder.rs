@@ -122,7 +122,11 @@ impl Times {
         match self.syntax.parse(&self.text, self.latest) {
             Some(time) if time <= self.latest => Ok(time),
             Some(_) => Err(Missing::TimeAhead(self.shown())),
-            None => Err(Missing::Time(self.shown())),
+            None => {
+                let (shown, advice) = (self.shown(), self.syntax.advice(&self.text));
+                let shown = shown.escape_debug();
+                Err(Missing::Time(format!("cannot read the time \"{shown}\"{advice}")))
+            }
         }
     }
 
