@@ -58,7 +58,7 @@ fn files_do_not_run_into_each_other() {
         let together = run(["dedup", "-j", threads, &first, &second, &third, &first]).good();
         assert_eq!(together, b"a\nb\nc\nd", "-j {threads}");
     }
-    assert_eq!(run(["dedup", "-0", &first, &second]).good(), b"a\nb\0c\nb\nd");
+    assert_eq!(run(["dedup", "-q", "-0", &first, &second]).good(), b"a\nb\0c\nb\nd");
 }
 
 #[test]
