@@ -39,6 +39,8 @@ const SYMBOL: &str = "*guard::counted*";
 const ITEMS: u64 = 300_000;
 /// Items in the filter at 90 % load, if all items make 95 %.
 const BEFORE_THE_STRETCH: u64 = ITEMS * 90 / 95;
+/// Items in a growing filter some of whose segments have split once more than the others.
+const TWO_LEVELS: u64 = 1_190_000;
 /// Keys of a stream with 57 % repeats.
 const STREAM: u64 = ITEMS * 100 / 43;
 
@@ -218,9 +220,13 @@ enum Call {
     Remove,
     Growing,
     CopiesBatch,
+    LookupTwoLevels,
+    LookupBatchTwoLevels,
+    RemoveTwoLevels,
+    RemoveBatchTwoLevels,
 }
 
-const CALLS: [(Call, &str); 13] = [
+const CALLS: [(Call, &str); 17] = [
     (Call::InsertBatch, "insert in batches until full"),
     (Call::LastStretch, "insert in batches, the last 5 of 95"),
     (Call::UniqueBatch, "insert_unique in batches, 57 % repeats"),
@@ -234,7 +240,23 @@ const CALLS: [(Call, &str); 13] = [
     (Call::Remove, "remove one by one"),
     (Call::Growing, "insert in batches while growing"),
     (Call::CopiesBatch, "insert in batches while growing, 57 % repeats"),
+    (Call::LookupTwoLevels, "look up one by one, half present, two depths"),
+    (Call::LookupBatchTwoLevels, "look up in batches, half present, two depths"),
+    (Call::RemoveTwoLevels, "remove one by one, two depths"),
+    (Call::RemoveBatchTwoLevels, "remove in batches, two depths"),
 ];
+
+impl Call {
+    fn has_two_levels(self) -> bool {
+        matches!(
+            self,
+            Self::LookupTwoLevels
+                | Self::LookupBatchTwoLevels
+                | Self::RemoveTwoLevels
+                | Self::RemoveBatchTwoLevels
+        )
+    }
+}
 
 /// A measured case.
 #[derive(Clone, Copy)]
@@ -262,9 +284,13 @@ impl Case {
                 .into_iter()
                 .flat_map(move |shape| CALLS.map(|call| case(shape, call)))
         };
-        let has_portable =
-            |case: &Self| case.call.1.contains("in batches") && case.call.0 != Call::LastStretch;
-        of_shapes(false).chain(of_shapes(true).filter(has_portable))
+        let has_portable = |case: &Self| {
+            case.call.1.contains("in batches")
+                && case.call.0 != Call::LastStretch
+                && !case.call.0.has_two_levels()
+        };
+        let is_counted = |case: &Self| case.shape == Shape::Wide || !case.call.0.has_two_levels();
+        of_shapes(false).filter(is_counted).chain(of_shapes(true).filter(has_portable))
     }
 
     /// The number of keys for which [`play`](Self::play) counts.
@@ -283,6 +309,10 @@ impl Case {
         let keys: Vec<KeyHash> = keys(0..ITEMS).collect();
         if matches!(call, Call::LookupBatch | Call::Remove | Call::RemoveBatch) {
             insert(&mut filter, &keys);
+        }
+        if call.has_two_levels() {
+            insert(&mut filter, &self::keys(0..TWO_LEVELS).collect::<Vec<_>>());
+            assert!(!filter.segments().is_power_of_two(), "all segments have one depth");
         }
         match call {
             Call::InsertBatch | Call::Growing => counted(&mut || insert(&mut filter, &keys)),
@@ -306,7 +336,7 @@ impl Case {
                     black_box(filter.insert_batch(few).is_ok());
                 }
             }),
-            Call::LookupBatch => {
+            Call::LookupBatch | Call::LookupBatchTwoLevels => {
                 let asked: Vec<KeyHash> = half_present().map(KeyHash::from_u64).collect();
                 counted(&mut || {
                     for block in asked.chunks(BLOCK) {
@@ -315,15 +345,16 @@ impl Case {
                     }
                 });
             }
+            Call::LookupTwoLevels => ask(&filter, KeyHash::from_u64),
             Call::Lookup => look_up(&mut filter, KeyHash::from_u64),
             Call::LookupInteger => look_up(&mut filter, |n| n),
             Call::LookupString => look_up(&mut filter, text),
-            Call::Remove => counted(&mut || {
+            Call::Remove | Call::RemoveTwoLevels => counted(&mut || {
                 for &key in &keys {
                     black_box(filter.remove(key));
                 }
             }),
-            Call::RemoveBatch => counted(&mut || {
+            Call::RemoveBatch | Call::RemoveBatchTwoLevels => counted(&mut || {
                 for block in keys.chunks(BLOCK) {
                     let answers = filter.remove_batch(block);
                     black_box(&answers);
@@ -336,7 +367,7 @@ impl Case {
 
 /// A growing filter starts small; any other has room for exactly all items, or for more if that cannot be chosen.
 fn builder(shape: Shape, call: Call) -> CuckooFilterBuilder {
-    let is_growing = matches!(call, Call::Growing | Call::CopiesBatch);
+    let is_growing = matches!(call, Call::Growing | Call::CopiesBatch) || call.has_two_levels();
     let builder = CuckooFilter::builder().capacity(if is_growing { 0 } else { ITEMS });
     let builder = match shape {
         Shape::Narrow => builder.rate(0.001),
@@ -384,7 +415,12 @@ fn look_up<K: Key>(filter: &mut CuckooFilter, key: impl Fn(u64) -> K) {
     for n in 0..ITEMS {
         black_box(filter.insert(key(mix(n))).is_ok());
     }
-    let (filter, keys) = (&*filter, half_present().map(key).collect::<Vec<_>>());
+    ask(filter, key);
+}
+
+/// Looks up keys of which half are present.
+fn ask<K: Key>(filter: &CuckooFilter, key: impl Fn(u64) -> K) {
+    let keys: Vec<K> = half_present().map(key).collect();
     counted(&mut || {
         for block in keys.chunks(BLOCK) {
             black_box(block.iter().filter(|key| filter.contains(key)).count());

@@ -3,8 +3,8 @@
 use super::{CuckooFilter, Decision, IfPresent, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, Encoding, Known, Levels, Place, with_levels};
-use crate::segments::{Attempt, EvictionChain, IfAbsent, KeyGroup, Preview};
+use crate::kernel::{AnyLevel, Known, Levels, Place, with_levels};
+use crate::segments::{Attempt, Comparison, EvictionChain, IfAbsent, KeyGroup, Preview};
 use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
@@ -41,12 +41,13 @@ impl CuckooFilter {
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        match self.segments.single() {
-            Some((level, Encoding::Narrow, _)) => {
-                self.insert_in(&Known::<false>(*level), hash, if_present)
+        match self.segments.comparison() {
+            Comparison::Narrow => {
+                let level = *self.segments.level_for(hash);
+                self.insert_in(&Known::<false>(level), hash, if_present)
             }
-            Some((_, _, Some(avx2))) => avx2.run(InsertOne { filter: self, hash, if_present }),
-            _ => self.insert_in_words(hash, if_present),
+            Comparison::Avx2(avx2) => avx2.run(InsertOne { filter: self, hash, if_present }),
+            Comparison::Words => self.insert_in_words(hash, if_present),
         }
     }
 
@@ -196,6 +197,7 @@ impl Kernel for InsertOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> Result<Insertion, Full> {
-        self.filter.insert_in(&self.filter.segments.known_avx2(), self.hash, self.if_present)
+        let level = self.filter.segments.known_avx2(self.hash);
+        self.filter.insert_in(&level, self.hash, self.if_present)
     }
 }

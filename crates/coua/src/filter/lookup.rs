@@ -2,8 +2,8 @@
 
 use super::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Encoding, Known, Levels, Place, with_levels};
-use crate::segments::{Lookups, Segments};
+use crate::kernel::{Known, Levels, Place, with_levels};
+use crate::segments::{Comparison, Lookups, Segments};
 use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
@@ -24,10 +24,15 @@ impl CuckooFilter {
     /// Whether the key is present. Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        match self.segments.single().filter(|_| !self.overflow.has_overflowed()) {
-            Some((level, Encoding::Narrow, _)) => self.contains_in(&Known::<false>(*level), hash),
-            Some((_, _, Some(avx2))) => avx2.run(LookUpOne { segments: &self.segments, hash }),
-            _ => self.contains_in_words(hash),
+        if self.overflow.has_overflowed() {
+            return self.contains_in_words(hash);
+        }
+        match self.segments.comparison() {
+            Comparison::Narrow => {
+                self.contains_in(&Known::<false>(*self.segments.level_for(hash)), hash)
+            }
+            Comparison::Avx2(avx2) => avx2.run(LookUpOne { segments: &self.segments, hash }),
+            Comparison::Words => self.contains_in_words(hash),
         }
     }
 
@@ -97,7 +102,7 @@ impl Kernel for LookUpOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> bool {
-        let levels = &self.segments.known_avx2();
+        let levels = &self.segments.known_avx2(self.hash);
         let place = self.segments.locate_by(levels, self.hash);
         self.segments.holds(levels, &place) == Some(true)
     }

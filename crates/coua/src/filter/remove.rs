@@ -2,8 +2,8 @@
 
 use super::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, Encoding, Known, Levels, Place, with_levels};
-use crate::segments::{KeyGroup, Preview};
+use crate::kernel::{AnyLevel, Known, Levels, Place, with_levels};
+use crate::segments::{Comparison, KeyGroup, Preview};
 use crate::simd::{Isa, Kernel};
 
 impl CuckooFilter {
@@ -27,10 +27,13 @@ impl CuckooFilter {
     /// Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     fn remove_one(&mut self, hash: KeyHash) -> bool {
-        match self.segments.single() {
-            Some((level, Encoding::Narrow, _)) => self.remove_in(&Known::<false>(*level), hash),
-            Some((_, _, Some(avx2))) => avx2.run(RemoveOne { filter: self, hash }),
-            _ => self.remove_in_words(hash),
+        match self.segments.comparison() {
+            Comparison::Narrow => {
+                let level = *self.segments.level_for(hash);
+                self.remove_in(&Known::<false>(level), hash)
+            }
+            Comparison::Avx2(avx2) => avx2.run(RemoveOne { filter: self, hash }),
+            Comparison::Words => self.remove_in_words(hash),
         }
     }
 
@@ -118,6 +121,7 @@ impl Kernel for RemoveOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> bool {
-        self.filter.remove_in(&self.filter.segments.known_avx2(), self.hash)
+        let level = self.filter.segments.known_avx2(self.hash);
+        self.filter.remove_in(&level, self.hash)
     }
 }

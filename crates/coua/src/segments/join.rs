@@ -47,7 +47,7 @@ impl Segments {
         let deepest = (self.directory.depth() - self.geometry.base_depth) as usize;
         self.levels.truncate(deepest + 2);
         self.levels.shrink_to_fit();
-        self.uniform = self.find_uniform();
+        self.note_levels();
         Ok(self.directory.segment_of(KeyHash::from_u64(prefix)))
     }
 

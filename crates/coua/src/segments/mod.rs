@@ -11,6 +11,8 @@ mod prefetch;
 mod split;
 mod uniform;
 
+use std::mem::discriminant;
+
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::kernel::{
@@ -45,6 +47,27 @@ pub(crate) enum IfAbsent {
     Leave,
 }
 
+/// How single keys are compared with the slots of their buckets, in every segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Comparison {
+    /// All buckets are narrow.
+    Narrow,
+    /// A vector holds a bucket.
+    Avx2(&'static Avx2Bucket),
+    /// By words: buckets are wide, or segments differ.
+    Words,
+}
+
+impl Comparison {
+    fn of(level: &LevelGeometry) -> Self {
+        match (level.codec.encoding, level.codec.avx2) {
+            (Encoding::Narrow, _) => Self::Narrow,
+            (Encoding::Wide, Some(avx2)) => Self::Avx2(avx2),
+            (Encoding::Wide, None) => Self::Words,
+        }
+    }
+}
+
 /// Independent runs of buckets, which cover all hashes.
 pub(crate) struct Segments {
     geometry: Geometry,
@@ -52,6 +75,7 @@ pub(crate) struct Segments {
     levels: Vec<LevelGeometry>,
     /// The level of all segments, while they have the same.
     uniform: Option<LevelGeometry>,
+    comparison: Comparison,
     directory: Directory,
     table: Table,
 }
@@ -70,8 +94,9 @@ impl Segments {
     pub(crate) fn of_table(geometry: Geometry, table: Table) -> Result<Self, OutOfMemory> {
         let levels = geometry.levels_below(table.deepest_level());
         let directory = table.directory(geometry.base_depth)?;
-        let mut segments = Self { geometry, levels, uniform: None, directory, table };
-        segments.uniform = segments.find_uniform();
+        let (uniform, comparison) = (None, Comparison::Words);
+        let mut segments = Self { geometry, levels, uniform, comparison, directory, table };
+        segments.note_levels();
         // Where the list of segments is in the order of their hashes, the directory need not be read.
         if segments.directory.is_in_order() {
             segments.table.detect_spacing();
@@ -150,17 +175,20 @@ impl Segments {
         self.uniform.as_ref()
     }
 
-    /// The level of all segments, while they have the same, and how single keys are compared there.
+    /// How single keys are compared.
     #[inline(always)]
-    pub(crate) fn single(&self) -> Option<(&LevelGeometry, Encoding, Option<&'static Avx2Bucket>)> {
-        self.uniform.as_ref().map(|level| (level, level.codec.encoding, level.codec.avx2))
+    pub(crate) fn comparison(&self) -> Comparison {
+        self.comparison
     }
 
-    /// The level of all segments, in whose buckets single keys are compared with all slots at once.
+    /// The level of a key's segment, whose buckets are compared whole.
     #[inline(always)]
-    pub(crate) fn known_avx2(&self) -> KnownAvx2 {
-        let level = *self.uniform.as_ref().expect("a uniform table");
-        KnownAvx2(level, level.codec.avx2.expect("buckets of that kind"))
+    pub(crate) fn known_avx2(&self, hash: KeyHash) -> KnownAvx2 {
+        let level = match &self.uniform {
+            Some(level) => level,
+            None => self.level_of(self.directory.segment_of(hash)),
+        };
+        KnownAvx2(*level, level.codec.avx2.expect("buckets of that kind"))
     }
 
     /// The table, while all its segments have the same level.
@@ -170,9 +198,22 @@ impl Segments {
         Some(UniformTable { table: &self.table, directory: &self.directory, level })
     }
 
-    /// The value of `uniform`; to be computed again after every change of a segment's depth.
+    /// The value of `uniform`.
     fn find_uniform(&self) -> Option<LevelGeometry> {
         self.directory.is_uniform(self.table.len()).then(|| *self.level_of(0))
+    }
+
+    /// Records what all segments have in common; to be called after every change of a segment's depth.
+    fn note_levels(&mut self) {
+        self.uniform = self.find_uniform();
+        let deepest = (self.directory.depth() - self.geometry.base_depth) as usize;
+        let levels = match &self.uniform {
+            Some(level) => std::slice::from_ref(level),
+            None => &self.levels[..=deepest],
+        };
+        let first = Comparison::of(&levels[0]);
+        let is_same = |level| discriminant(&Comparison::of(level)) == discriminant(&first);
+        self.comparison = if levels.iter().all(is_same) { first } else { Comparison::Words };
     }
 
     /// The smallest hash of a key's cell.

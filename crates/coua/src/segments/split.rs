@@ -36,7 +36,7 @@ impl Segments {
         // The segment becomes the lower half.
         self.table.segment_mut(index).forget_items();
         self.table.segment_mut(index).deepen();
-        self.uniform = self.find_uniform();
+        self.note_levels();
         let halves = [index, upper];
         let unplaced = parent.write(self.table.two_mut(halves));
         let unplaced = unplaced.iter().map(|item| self.place_in_halves(halves, item)).collect();
