@@ -40,7 +40,7 @@ const ITEMS: u64 = 300_000;
 /// Items in the filter at 90 % load, if all items make 95 %.
 const BEFORE_THE_STRETCH: u64 = ITEMS * 90 / 95;
 /// Items in a growing filter some of whose segments have split once more than the others.
-const TWO_LEVELS: u64 = 1_190_000;
+const TWO_LEVELS: u64 = 955_000;
 /// Keys of a stream with 57 % repeats.
 const STREAM: u64 = ITEMS * 100 / 43;
 

@@ -10,7 +10,7 @@ use super::deferred::Deferred;
 use crate::error::{BatchFull, Full, FullReason, Insertion};
 use crate::filter::{CuckooFilter, Decision, IfPresent, Repeat};
 use crate::hash::KeyHash;
-use crate::kernel::{GROUP, GroupMoves, Levels, Place};
+use crate::kernel::{GROUP, GroupMoves, KnownLevel, Place};
 use crate::segments::EvictionChain;
 
 /// Fewer chains than this find their moves one after the other.
@@ -101,6 +101,7 @@ impl Refusals {
 pub(super) struct InsertBatch<'a> {
     pub(super) filter: &'a mut CuckooFilter,
     pub(super) hashes: &'a [KeyHash],
+    /// How many keys were inserted or deferred.
     pub(super) done: usize,
     pub(super) if_present: IfPresent,
     /// One per key, or empty if outcomes are not wanted.
@@ -127,11 +128,11 @@ impl InsertBatch<'_> {
         }
     }
 
-    /// Whether a key of this segment that is present is inserted by counting it.
+    /// Whether a key that is present is inserted by counting it.
     #[inline(always)]
-    pub(super) fn counts_repeats(&self, levels: impl Levels, segment: u32) -> bool {
-        let level = self.filter.as_segments().level_in(levels, segment);
-        self.if_present == IfPresent::AddCopy && CuckooFilter::slots_for_copies(&level) == 1
+    pub(super) fn counts_repeats(&self, level: impl KnownLevel) -> bool {
+        self.if_present == IfPresent::AddCopy
+            && CuckooFilter::slots_for_copies(&level.geometry()) == 1
     }
 
     /// Records one more copy of a key that has its slot. It is counted at the end of the pass: then many entries are
@@ -148,13 +149,13 @@ impl InsertBatch<'_> {
     #[inline(always)]
     pub(super) fn try_place(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         place: &Place,
         number: usize,
     ) -> Result<bool, Full> {
-        let is_counted = self.counts_repeats(levels, place.segment);
+        let is_counted = self.counts_repeats(level);
         let if_present = if is_counted { IfPresent::Skip } else { self.if_present };
-        match self.filter.try_place(levels, place, if_present)? {
+        match self.filter.try_place(level, place, if_present)? {
             Some(Insertion::AlreadyPresent) if is_counted => self.count_repeat(place, number),
             Some(insertion) => self.note(number, insertion),
             None => return Ok(false),
@@ -165,15 +166,15 @@ impl InsertBatch<'_> {
     /// Processes the runs until all have begun and at most `few` chains are active. If a run needs its segment to
     /// split, its keys stay in it.
     #[inline(always)]
-    pub(super) fn insert_runs(&mut self, levels: impl Levels, few: usize) {
+    pub(super) fn insert_runs(&mut self, level: impl KnownLevel, few: usize) {
         let mut chains = take(&mut self.chains);
         // A segment has at most one active chain.
         let groups = self.filter.segments().div_ceil(GROUP).min(GROUPS);
         chains.groups.resize(groups, ChainGroup::default());
         while chains.active > few || chains.begun < self.deferred.runs() {
             let current = chains.group_steps % groups;
-            self.step_group(levels, &mut chains, current, (current + groups - 1) % groups);
-            self.form_group(levels, &mut chains, current);
+            self.step_group(level, &mut chains, current, (current + groups - 1) % groups);
+            self.form_group(level, &mut chains, current);
             chains.group_steps += 1;
         }
         self.chains = chains;
@@ -182,9 +183,9 @@ impl InsertBatch<'_> {
     /// Forms a group of arrived chains and those of further runs, and finds their moves. If they are few they
     /// wait for those of another group.
     #[inline(always)]
-    fn form_group(&mut self, levels: impl Levels, chains: &mut Chains, number: usize) {
+    fn form_group(&mut self, level: impl KnownLevel, chains: &mut Chains, number: usize) {
         while chains.arrived.len() < GROUP
-            && let Some(active) = self.begin_run(levels, &mut chains.begun)
+            && let Some(active) = self.begin_run(level, &mut chains.begun)
         {
             chains.active += 1;
             chains.arrived.push(active);
@@ -193,20 +194,20 @@ impl InsertBatch<'_> {
         else {
             return;
         };
-        group.are_moves_found = self.filter.as_segments().find_moves(&mut group.moves);
+        group.are_moves_found = self.filter.as_segments().find_moves(level, &mut group.moves);
     }
 
     /// Begins the next run that has a chain.
     #[inline(always)]
-    fn begin_run(&mut self, levels: impl Levels, begun: &mut usize) -> Option<Active> {
+    fn begin_run(&mut self, level: impl KnownLevel, begun: &mut usize) -> Option<Active> {
         while *begun < self.deferred.runs() {
             let run = *begun;
             *begun += 1;
             if let Some(number) = self.deferred.first(run + RUNS_AHEAD) {
-                self.filter.as_segments().locate_and_prefetch(levels, self.hashes[number]);
+                self.filter.as_segments().prefetch(level, self.hashes[number]);
             }
             // Nothing has changed in its segment since the first key found both buckets full.
-            let chain = self.chain_of_first(levels, run).or_else(|| self.next_chain(levels, run));
+            let chain = self.chain_of_first(level, run).or_else(|| self.next_chain(level, run));
             if let Some(chain) = chain {
                 return Some((chain, run));
             }
@@ -216,12 +217,12 @@ impl InsertBatch<'_> {
 
     /// Starts the chain of a run's first key, unless it may be in the overflow table or its segment must split.
     #[inline(always)]
-    fn chain_of_first(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
+    fn chain_of_first(&mut self, level: impl KnownLevel, run: usize) -> Option<EvictionChain> {
         let number = self.deferred.first(run)?;
-        let place = self.filter.as_segments().locate_by(levels, self.hashes[number]);
+        let place = self.filter.as_segments().locate_by(level, self.hashes[number]);
         // Extra copies always have one in a slot.
         let may_be_there = self.filter.as_segments().get(place.segment).overflowed() > 0;
-        if may_be_there || self.when_blocked(levels, place.segment) != Some(Decision::Evict) {
+        if may_be_there || self.when_blocked(level, place.segment) != Some(Decision::Evict) {
             return None;
         }
         self.deferred.pop(run);
@@ -232,13 +233,13 @@ impl InsertBatch<'_> {
     /// Inserts the keys of a run up to the next one that starts a chain; `None` if all are in, which ends the
     /// run, or one needs its segment to split.
     #[inline(always)]
-    fn next_chain(&mut self, levels: impl Levels, run: usize) -> Option<EvictionChain> {
+    fn next_chain(&mut self, level: impl KnownLevel, run: usize) -> Option<EvictionChain> {
         while let Some(number) = self.deferred.first(run) {
-            let place = self.filter.as_segments().locate_by(levels, self.hashes[number]);
-            match self.try_place(levels, &place, number) {
+            let place = self.filter.as_segments().locate_by(level, self.hashes[number]);
+            match self.try_place(level, &place, number) {
                 Ok(true) => {}
                 Err(_) => return self.wait(),
-                Ok(false) => match self.when_blocked(levels, place.segment) {
+                Ok(false) => match self.when_blocked(level, place.segment) {
                     Some(Decision::Evict) => {
                         self.deferred.pop(run);
                         self.note(number, Insertion::Inserted);
@@ -261,8 +262,8 @@ impl InsertBatch<'_> {
     /// The decision for a key whose buckets are full; none if it depends on keys of other segments, which may not be
     /// inserted yet.
     #[inline(always)]
-    fn when_blocked(&self, levels: impl Levels, segment: u32) -> Option<Decision> {
-        let level = self.filter.as_segments().level_in(levels, segment);
+    fn when_blocked(&self, level: impl KnownLevel, segment: u32) -> Option<Decision> {
+        let level = level.geometry();
         let is_known = !self.filter.depends_on_region(&level, segment);
         is_known.then(|| self.filter.when_blocked(segment))
     }
@@ -270,21 +271,27 @@ impl InsertBatch<'_> {
     /// Lets the remaining keys of a run wait until all others are inserted.
     #[cold]
     fn wait(&mut self) -> Option<EvictionChain> {
-        self.deferred.is_stuck = true;
+        self.deferred.stuck += 1;
         None
     }
 
     /// Lets each chain of a group take a step, and prefetches what the next step of the last group needs: one
     /// chain at a time, because a burst of prefetches delays what comes after.
     #[inline(always)]
-    fn step_group(&mut self, levels: impl Levels, chains: &mut Chains, number: usize, last: usize) {
+    fn step_group(
+        &mut self,
+        level: impl KnownLevel,
+        chains: &mut Chains,
+        number: usize,
+        last: usize,
+    ) {
         let Chains { groups, arrived, active, .. } = chains;
         let count = take(&mut groups[number].count);
         let group = &mut groups[number];
         let all = ((1u16 << count) - 1) as u8;
         let mut free = 0;
         if count > 0 && group.are_moves_found {
-            self.filter.as_segments().test_moves(&mut group.moves);
+            self.filter.as_segments().test_moves(level, &mut group.moves);
             free = group.moves.free & all;
         }
         let mut prefetched = 0;
@@ -293,16 +300,16 @@ impl InsertBatch<'_> {
             while left != 0 {
                 let place = left.trailing_zeros() as usize;
                 left &= left - 1;
-                self.prefetch_moves(levels, &groups[last], prefetched);
+                self.prefetch_moves(level, &groups[last], prefetched);
                 prefetched += 1;
-                match self.step_chain(levels, &groups[number], place) {
+                match self.step_chain(level, &groups[number], place) {
                     Some(next) => arrived.push(next),
                     None => *active -= 1,
                 }
             }
         }
         for place in prefetched..groups[last].count {
-            self.prefetch_moves(levels, &groups[last], place);
+            self.prefetch_moves(level, &groups[last], place);
         }
     }
 
@@ -310,7 +317,7 @@ impl InsertBatch<'_> {
     #[inline(always)]
     fn step_chain(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         group: &ChainGroup,
         place: usize,
     ) -> Option<Active> {
@@ -319,22 +326,22 @@ impl InsertBatch<'_> {
         let candidate = if group.are_moves_found {
             group.moves.next(place, chain.victim())
         } else {
-            segments.next_move(levels, &chain)
+            segments.next_move(level, &chain)
         };
-        if self.filter.step_chain(levels, &mut chain, &candidate) {
+        if self.filter.step_chain(level, &mut chain, &candidate) {
             return Some((chain, run));
         }
-        self.next_chain(levels, run).map(|chain| (chain, run))
+        self.next_chain(level, run).map(|chain| (chain, run))
     }
 
     /// Prefetches what the next step of a chain needs.
     #[inline(always)]
-    fn prefetch_moves(&self, levels: impl Levels, group: &ChainGroup, place: usize) {
+    fn prefetch_moves(&self, level: impl KnownLevel, group: &ChainGroup, place: usize) {
         if place >= group.count {
             return;
         }
         let (chain, _) = &group.chains[place];
         let moves = group.are_moves_found.then_some((&group.moves, place));
-        self.filter.as_segments().prefetch_moves(levels, chain, moves);
+        self.filter.as_segments().prefetch_moves(level, chain, moves);
     }
 }

@@ -37,8 +37,8 @@ pub(super) struct Deferred {
     pub(super) blocked: usize,
     /// Keys that are not inserted yet.
     pub(super) waiting: usize,
-    /// A run needs its segment to split, or must wait for the splits of others.
-    pub(super) is_stuck: bool,
+    /// Runs that need their segments to split, or must wait for the splits of others: their keys stay.
+    pub(super) stuck: usize,
     /// The next key may be refused, so it is not deferred.
     pub(super) may_be_refused: bool,
 }
@@ -142,7 +142,7 @@ impl Deferred {
             }
         }
         self.keys.clear();
-        (self.blocked, self.waiting, self.is_stuck) = (0, 0, false);
+        (self.blocked, self.waiting, self.stuck) = (0, 0, 0);
         left
     }
 }

@@ -8,12 +8,14 @@
 //! Keys that make a segment split come last, in the order of the keys. Near a limit of the whole filter all keys are
 //! inserted in order, one by one. In a filter that may not grow, so is a key that its segment may refuse.
 
+use std::mem::take;
+
 use super::chains::{Chains, InsertBatch, MOST_CHAINS, Refusals};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
-use crate::filter::{CuckooFilter, IfPresent, WhenFull};
+use crate::filter::{CuckooFilter, DividedKeys, IfPresent, WhenFull};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Levels, Place, with_levels};
+use crate::kernel::{KnownLevel, LevelGeometry, Place, with_encoding};
 use crate::segments::{Prefetcher, Preview, Wanted, bit};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
@@ -124,7 +126,9 @@ impl CuckooFilter {
         while batch.done < hashes.len() {
             let left = hashes.len() - batch.done;
             let mut chunks = [CHUNK, SHORT_CHUNK].into_iter().map(|chunk| left.min(chunk));
-            match chunks.find(|&keys| batch.filter.is_far_from_limits(keys)) {
+            // Passes by level refuse no key.
+            let may_pass = !batch.can_refuse || batch.filter.as_segments().uniform().is_some();
+            match chunks.find(|&keys| may_pass && batch.filter.is_far_from_limits(keys)) {
                 Some(keys) => {
                     batch.insert_in_passes(batch.done + keys);
                     if batch.deferred.may_be_refused {
@@ -188,14 +192,60 @@ impl InsertBatch<'_> {
         Ok(())
     }
 
-    /// Inserts keys that cannot be refused, up to number `end`, up to one that may be refused, or until a segment must
-    /// split.
+    /// Inserts keys that cannot be refused, up to number `end` or up to one that may be refused. Keys that make a segment
+    /// split come last.
     fn insert_in_passes(&mut self, end: usize) {
-        self.deferred.begin_chunk(self.done, self.filter.segments());
-        for number in with_bit_instructions(Passes { batch: self, end }) {
+        let waiting = match self.filter.as_segments().uniform() {
+            Some(level) => self.run_passes(&level, end),
+            None => self.run_passes_by_level(end),
+        };
+        for number in waiting {
             let insertion = self.insert_certainly(self.hashes[number]);
             self.note(number, insertion);
         }
+    }
+
+    /// Both passes, in segments of this level. Returns the numbers of the keys that make a segment split, and of all later
+    /// ones in these segments, in order.
+    fn run_passes(&mut self, level: &LevelGeometry, end: usize) -> Vec<usize> {
+        self.deferred.begin_chunk(self.done, self.filter.segments());
+        with_bit_instructions(Passes { batch: self, level, end })
+    }
+
+    /// [`run_passes`](Self::run_passes) for each level, with keys that cannot be refused.
+    fn run_passes_by_level(&mut self, end: usize) -> Vec<usize> {
+        let first = self.done;
+        let (mut waiting, mut divided) = (Vec::new(), DividedKeys::default());
+        divided.divide(self.filter.as_segments(), &self.hashes[first..end]);
+        for (level, hashes, numbers) in divided.parts() {
+            let wanted = if self.outcomes.is_empty() { 0 } else { hashes.len() };
+            let mut outcomes = vec![Insertion::AlreadyPresent; wanted];
+            let level = self.filter.as_segments().levels()[level];
+            let mut batch = InsertBatch {
+                filter: self.filter,
+                hashes,
+                done: 0,
+                outcomes: &mut outcomes,
+                refusals: None,
+                deferred: take(&mut self.deferred),
+                repeats: take(&mut self.repeats),
+                chains: take(&mut self.chains),
+                present: Vec::new(),
+                if_present: self.if_present,
+                can_refuse: self.can_refuse,
+            };
+            let left = batch.run_passes(&level, hashes.len());
+            let number = |number: usize| first + usize::from(numbers[number]);
+            waiting.extend(left.into_iter().map(number));
+            let InsertBatch { deferred, repeats, chains, .. } = batch;
+            (self.deferred, self.repeats, self.chains) = (deferred, repeats, chains);
+            for (place, outcome) in outcomes.into_iter().enumerate() {
+                self.note(number(place), outcome);
+            }
+        }
+        self.done = end;
+        waiting.sort_unstable();
+        waiting
     }
 
     /// Inserts a key after later ones, so that it can no longer be refused: without
@@ -211,18 +261,23 @@ impl InsertBatch<'_> {
 
     /// Inserts the keys of a group, or defers them. Stops at one that may be refused.
     #[inline(always)]
-    fn place_group(&mut self, levels: impl Levels, prefetcher: &Prefetcher, preview: &mut Preview) {
+    fn place_group(
+        &mut self,
+        level: impl KnownLevel,
+        prefetcher: &Prefetcher,
+        preview: &mut Preview,
+    ) {
         let (keys, numbers) = prefetcher.group();
         let due = prefetcher.due();
-        self.filter.as_segments().preview(keys, numbers.len(), Wanted::Free, preview);
+        self.filter.as_segments().preview(level, keys, Wanted::Free, preview);
         // Inserts remove no key, so keys that were found are still present.
-        let is_counted = self.counts_repeats(levels, keys.segment(0));
+        let is_counted = self.counts_repeats(level);
         let held = if is_counted || self.if_present == IfPresent::Skip { preview.held } else { 0 };
         let first = self.done - numbers.start;
         self.done = first + numbers.end;
         for number in numbers {
             if let Some(due) = due {
-                self.filter.as_segments().prefetch_key(levels, due, number);
+                due.prefetch(&level.geometry().codec, number);
             }
             if bit(held, number) {
                 if is_counted {
@@ -233,11 +288,11 @@ impl InsertBatch<'_> {
             let segment = keys.segment(number);
             let is_done = if self.deferred.is_blocked(segment) || bit(preview.full, number) {
                 self.defer(first + number, segment)
-            } else if self.filter.insert_previewed(levels, keys, number, preview) {
+            } else if self.filter.insert_previewed(level, keys, number, preview) {
                 self.note(first + number, Insertion::Inserted);
                 true
             } else {
-                self.place_or_defer(levels, &keys.place(number), first + number)
+                self.place_or_defer(level, &keys.place(number), first + number)
             };
             if !is_done {
                 self.done = first + number;
@@ -248,8 +303,8 @@ impl InsertBatch<'_> {
 
     /// Inserts one key, or defers it. Returns false if it may be refused.
     #[inline(always)]
-    fn place_or_defer(&mut self, levels: impl Levels, place: &Place, number: usize) -> bool {
-        self.try_place(levels, place, number).unwrap_or(false) || self.defer(number, place.segment)
+    fn place_or_defer(&mut self, level: impl KnownLevel, place: &Place, number: usize) -> bool {
+        self.try_place(level, place, number).unwrap_or(false) || self.defer(number, place.segment)
     }
 
     /// Defers a key. Returns false if its segment may refuse it.
@@ -271,10 +326,10 @@ impl InsertBatch<'_> {
     }
 }
 
-/// Rounds of both passes, up to key number `end` or to the first round whose keys make a segment split. Returns the
-/// numbers of those keys and of all later ones in their segments, in order.
+/// Rounds of both passes, up to key number `end`.
 struct Passes<'a, 'b> {
     batch: &'a mut InsertBatch<'b>,
+    level: &'a LevelGeometry,
     end: usize,
 }
 
@@ -283,35 +338,33 @@ impl Kernel for Passes<'_, '_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> Vec<usize> {
-        let uniform = self.batch.filter.as_segments().uniform().copied();
-        with_levels!(uniform, |levels| self.insert(levels))
+        with_encoding!(*self.level, |level| self.insert(level))
     }
 }
 
 impl Passes<'_, '_> {
     #[inline(always)]
-    fn insert(self, levels: impl Levels) -> Vec<usize> {
-        let Self { batch, end } = self;
+    fn insert(self, level: impl KnownLevel) -> Vec<usize> {
+        let Self { batch, end, .. } = self;
         let hashes = &batch.hashes[..end];
-        let mut prefetcher =
-            Prefetcher::new(batch.filter.as_segments(), levels, hashes, batch.done);
+        let mut prefetcher = Prefetcher::new(batch.filter.as_segments(), level, hashes, batch.done);
         let mut preview = Preview::default();
         let segments = batch.filter.segments();
         let most_runs = (segments / SEGMENTS_PER_RUN).max(1);
         let least_keys = KEYS_PER_CHAIN * segments.min(MOST_CHAINS);
         let mut is_ending = false;
         while !is_ending {
-            let mut has_enough = batch.deferred.is_stuck || batch.deferred.may_be_refused;
+            let mut has_enough = batch.deferred.may_be_refused;
             while batch.done < end && !has_enough {
-                batch.place_group(levels, &prefetcher, &mut preview);
-                prefetcher.next_group(batch.filter.as_segments(), levels);
+                batch.place_group(level, &prefetcher, &mut preview);
+                prefetcher.next_group(batch.filter.as_segments(), level);
                 has_enough = batch.deferred.may_be_refused
-                    || batch.deferred.blocked >= most_runs && batch.deferred.waiting >= least_keys;
+                    || batch.deferred.blocked - batch.deferred.stuck >= most_runs
+                        && batch.deferred.waiting >= least_keys;
             }
-            is_ending =
-                batch.done == end || batch.deferred.is_stuck || batch.deferred.may_be_refused;
+            is_ending = batch.done == end || batch.deferred.may_be_refused;
             let few = batch.deferred.blocked.min(MOST_CHAINS) / FEW;
-            batch.insert_runs(levels, if is_ending { 0 } else { few });
+            batch.insert_runs(level, if is_ending { 0 } else { few });
         }
         batch.chains.begun = 0;
         // Splits may leave slots so narrow that copies take them.

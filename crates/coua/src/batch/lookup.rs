@@ -1,10 +1,8 @@
 //! Looks up many keys, and counts their copies.
 
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, by_level};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, Levels, with_levels};
 use crate::segments::Prefetcher;
-use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 impl CuckooFilter {
     /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys). Like all batches, takes 8
@@ -19,9 +17,9 @@ impl CuckooFilter {
     pub(crate) fn contains_hashes(&self, hashes: &[KeyHash], present: &mut Vec<bool>) {
         present.clear();
         present.resize(hashes.len(), false);
-        if !self.contains_in_vectors(hashes, present) {
-            with_bit_instructions(Lookup { filter: self, hashes, present });
-        }
+        by_level(self, hashes, present, |filter, level, hashes, present| {
+            filter.contains_in_level(level, hashes, present);
+        });
     }
 
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
@@ -34,38 +32,13 @@ impl CuckooFilter {
     /// `counts` is cleared, then holds a number for each key.
     pub(crate) fn count_hashes(&self, hashes: &[KeyHash], counts: &mut Vec<u64>) {
         counts.clear();
-        counts.reserve(hashes.len());
-        let mut prefetcher = Prefetcher::new(self.as_segments(), AnyLevel, hashes, 0);
-        while let Some(place) = prefetcher.next(self.as_segments(), AnyLevel) {
-            counts.push(self.count_at(&place));
-        }
-    }
-}
-
-/// A batch of lookups, in segments of several levels or slot by slot.
-struct Lookup<'a> {
-    filter: &'a CuckooFilter,
-    hashes: &'a [KeyHash],
-    present: &'a mut [bool],
-}
-
-impl Kernel for Lookup<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) {
-        with_levels!(self.filter.as_segments().uniform().copied(), |levels| self.look_up(levels));
-    }
-}
-
-impl Lookup<'_> {
-    #[inline(always)]
-    fn look_up(self, levels: impl Levels) {
-        let segments = self.filter.as_segments();
-        let mut prefetcher = Prefetcher::new(segments, levels, self.hashes, 0);
-        for present in self.present {
-            let Some(place) = prefetcher.next(segments, levels) else { break };
-            *present = self.filter.contains_at(levels, &place);
-        }
+        counts.resize(hashes.len(), 0);
+        by_level(self, hashes, counts, |filter, level, hashes, counts| {
+            let mut prefetcher = Prefetcher::new(filter.as_segments(), level, hashes, 0);
+            for count in counts {
+                let Some(place) = prefetcher.next(filter.as_segments(), level) else { break };
+                *count = filter.count_at(&place);
+            }
+        });
     }
 }

@@ -1,9 +1,9 @@
 //! Removes many keys.
 
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, by_level};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Levels, with_levels};
-use crate::segments::{Prefetcher, Preview, Wanted};
+use crate::kernel::{KnownLevel, LevelGeometry, with_encoding};
+use crate::segments::{Prefetcher, Preview, WIDTH, Wanted};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 impl CuckooFilter {
@@ -17,41 +17,19 @@ impl CuckooFilter {
     /// `removed` is cleared, then holds an answer for each key.
     pub(crate) fn remove_hashes(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
         removed.clear();
-        removed.reserve(hashes.len());
-        with_bit_instructions(Remove { filter: self, hashes, removed });
+        removed.resize(hashes.len(), false);
+        by_level(self, hashes, removed, |filter, level, hashes, removed| {
+            with_bit_instructions(Remove { filter, level, hashes, removed });
+        });
     }
 }
 
-/// A batch of removals.
+/// A batch of removals from segments of one level.
 struct Remove<'a> {
     filter: &'a mut CuckooFilter,
+    level: &'a LevelGeometry,
     hashes: &'a [KeyHash],
-    removed: &'a mut Vec<bool>,
-}
-
-impl Remove<'_> {
-    /// Removes the keys of a group.
-    #[inline(always)]
-    fn remove_group(
-        &mut self,
-        levels: impl Levels,
-        prefetcher: &Prefetcher,
-        preview: &mut Preview,
-    ) {
-        let (keys, numbers) = prefetcher.group();
-        self.filter.as_segments().preview(keys, numbers.len(), Wanted::Key, preview);
-        let due = prefetcher.due();
-        for number in numbers {
-            if let Some(due) = due {
-                self.filter.as_segments().prefetch_key(levels, due, number);
-            }
-            let is_removed = match self.filter.remove_previewed(levels, keys, number, preview) {
-                Some(is_removed) => is_removed,
-                None => self.filter.remove_at(levels, &keys.place(number)),
-            };
-            self.removed.push(is_removed);
-        }
-    }
+    removed: &'a mut [bool],
 }
 
 impl Kernel for Remove<'_> {
@@ -59,19 +37,29 @@ impl Kernel for Remove<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
-        with_levels!(self.filter.as_segments().uniform().copied(), |levels| self
-            .remove_all(levels));
+        with_encoding!(*self.level, |level| self.remove_all(level));
     }
 }
 
 impl Remove<'_> {
     #[inline(always)]
-    fn remove_all(mut self, levels: impl Levels) {
-        let mut prefetcher = Prefetcher::new(self.filter.as_segments(), levels, self.hashes, 0);
+    fn remove_all(self, level: impl KnownLevel) {
+        let Self { filter, hashes, removed, .. } = self;
+        let mut prefetcher = Prefetcher::new(filter.as_segments(), level, hashes, 0);
         let mut preview = Preview::default();
-        while self.removed.len() < self.hashes.len() {
-            self.remove_group(levels, &prefetcher, &mut preview);
-            prefetcher.next_group(self.filter.as_segments(), levels);
+        for removed in removed.chunks_mut(WIDTH) {
+            let keys = prefetcher.group().0;
+            filter.as_segments().preview(level, keys, Wanted::Key, &mut preview);
+            for (number, is_removed) in removed.iter_mut().enumerate() {
+                if let Some(due) = prefetcher.due() {
+                    due.prefetch(&level.geometry().codec, number);
+                }
+                *is_removed = match filter.remove_previewed(level, keys, number, &preview) {
+                    Some(is_removed) => is_removed,
+                    None => filter.remove_at(level, &keys.place(number)),
+                };
+            }
+            prefetcher.next_group(filter.as_segments(), level);
         }
     }
 }

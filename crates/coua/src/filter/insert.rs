@@ -3,7 +3,7 @@
 use super::{CuckooFilter, Decision, IfPresent, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, Known, Levels, Place, with_levels};
+use crate::kernel::{KnownLevel, Place, WithEncoding, with_encoding};
 use crate::segments::{Attempt, Comparison, EvictionChain, IfAbsent, KeyGroup, Preview};
 use crate::simd::{Isa, Kernel};
 
@@ -44,7 +44,7 @@ impl CuckooFilter {
         match self.segments.comparison() {
             Comparison::Narrow => {
                 let level = *self.segments.level_for(hash);
-                self.insert_in(&Known::<false>(level), hash, if_present)
+                self.insert_in(&WithEncoding::<false>(level), hash, if_present)
             }
             Comparison::Avx2(avx2) => avx2.run(InsertOne { filter: self, hash, if_present }),
             Comparison::Words => self.insert_in_words(hash, if_present),
@@ -54,19 +54,19 @@ impl CuckooFilter {
     #[inline(never)]
     fn insert_in_words(&mut self, hash: KeyHash, if_present: IfPresent) -> Result<Insertion, Full> {
         let level = *self.segments.level_for(hash);
-        with_levels!(Some(level), |levels| self.insert_in(levels, hash, if_present))
+        with_encoding!(level, |level| self.insert_in(level, hash, if_present))
     }
 
     /// Inserts a key whose segment has this level.
     #[inline(always)]
     fn insert_in(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        let place = self.segments.locate_by(levels, hash);
-        match self.try_place(levels, &place, if_present)? {
+        let place = self.segments.locate_by(level, hash);
+        match self.try_place(level, &place, if_present)? {
             Some(insertion) => Ok(insertion),
             None => self.insert_blocked(hash, place),
         }
@@ -94,7 +94,7 @@ impl CuckooFilter {
             Ok(()) => {
                 // The filter has changed, so the key's place is another, and it is not refused any more.
                 self.stored += 1;
-                self.reinsert(AnyLevel, &self.segments.locate(hash));
+                self.reinsert(&self.segments.locate(hash));
             }
             // A key that is present is not refused.
             Err(_) if self.segments.copies(&place) > 0 => self.add_copies(&place, 1),
@@ -113,12 +113,12 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn try_place(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         place: &Place,
         if_present: IfPresent,
     ) -> Result<Option<Insertion>, Full> {
         let if_absent = if self.is_at_max_items() { IfAbsent::Leave } else { IfAbsent::Place };
-        match self.segments.place_if_absent(levels, place, if_absent) {
+        match self.segments.place_if_absent(level, place, if_absent) {
             Attempt::Placed => {
                 self.stored += 1;
                 Ok(Some(Insertion::Inserted))
@@ -147,7 +147,7 @@ impl CuckooFilter {
         }
         let has_all_its_slots = has_slots || is_in_overflow();
         if !has_all_its_slots && !self.is_at_max_items() {
-            if !self.segments.place(AnyLevel, place) {
+            if !self.segments.place(place) {
                 return Ok(None);
             }
             self.stored += 1;
@@ -172,12 +172,12 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn insert_previewed(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         keys: &KeyGroup,
         number: usize,
         preview: &Preview,
     ) -> bool {
-        let is_placed = self.segments.place_previewed(levels, keys, number, preview);
+        let is_placed = self.segments.place_previewed(level, keys, number, preview);
         if is_placed {
             self.stored += 1;
         }

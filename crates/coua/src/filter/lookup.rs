@@ -2,7 +2,7 @@
 
 use super::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{Known, Levels, Place, with_levels};
+use crate::kernel::{KnownLevel, LevelGeometry, Place, WithEncoding, with_encoding};
 use crate::segments::{Comparison, Lookups, Segments};
 use crate::simd::{Isa, Kernel};
 
@@ -29,7 +29,7 @@ impl CuckooFilter {
         }
         match self.segments.comparison() {
             Comparison::Narrow => {
-                self.contains_in(&Known::<false>(*self.segments.level_for(hash)), hash)
+                self.contains_in(&WithEncoding::<false>(*self.segments.level_for(hash)), hash)
             }
             Comparison::Avx2(avx2) => avx2.run(LookUpOne { segments: &self.segments, hash }),
             Comparison::Words => self.contains_in_words(hash),
@@ -39,19 +39,19 @@ impl CuckooFilter {
     #[inline(never)]
     fn contains_in_words(&self, hash: KeyHash) -> bool {
         let level = self.segments.level_for(hash);
-        with_levels!(Some(*level), |levels| self.contains_in(levels, hash))
+        with_encoding!(*level, |level| self.contains_in(level, hash))
     }
 
     /// Whether the key is present, if its segment has this level.
     #[inline(always)]
-    fn contains_in(&self, levels: impl Levels, hash: KeyHash) -> bool {
-        self.contains_at(levels, &self.segments.locate_by(levels, hash))
+    fn contains_in(&self, level: impl KnownLevel, hash: KeyHash) -> bool {
+        self.contains_at(level, &self.segments.locate_by(level, hash))
     }
 
     /// Whether a key is at its place.
     #[inline(always)]
-    pub(crate) fn contains_at(&self, levels: impl Levels, place: &Place) -> bool {
-        let is_held = match self.segments.holds(levels, place) {
+    pub(crate) fn contains_at(&self, level: impl KnownLevel, place: &Place) -> bool {
+        let is_held = match self.segments.holds(level, place) {
             Some(is_held) => is_held,
             None => self.is_in_slots(*place),
         };
@@ -78,16 +78,20 @@ impl CuckooFilter {
         self.overflow_copies(place).saturating_add(u64::from(self.segments.copies(place)))
     }
 
-    /// Looks up many keys if all segments have one level, with one answer for each. Returns false, without answers, if
-    /// that is not possible.
-    pub(crate) fn contains_in_vectors(&self, hashes: &[KeyHash], present: &mut [bool]) -> bool {
+    /// Looks up many keys whose segments have this level, with one answer for each.
+    pub(crate) fn contains_in_level(
+        &self,
+        level: &LevelGeometry,
+        hashes: &[KeyHash],
+        present: &mut [bool],
+    ) {
         let lookups = Lookups {
             hashes,
             has_overflowed: self.overflow.has_overflowed(),
             tables: 1 << self.shard.bits,
             contains: |hash| self.contains_hash(hash),
         };
-        self.segments.contains_in_vectors(&lookups, present)
+        self.segments.contains(level, &lookups, present);
     }
 }
 
@@ -102,8 +106,8 @@ impl Kernel for LookUpOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> bool {
-        let levels = &self.segments.known_avx2(self.hash);
-        let place = self.segments.locate_by(levels, self.hash);
-        self.segments.holds(levels, &place) == Some(true)
+        let level = &self.segments.known_avx2(self.hash);
+        let place = self.segments.locate_by(level, self.hash);
+        self.segments.holds(level, &place) == Some(true)
     }
 }

@@ -11,6 +11,7 @@ mod compact;
 mod copies;
 mod create;
 mod describe;
+mod divided;
 mod growth;
 mod insert;
 mod limits;
@@ -25,6 +26,7 @@ use crate::error::{Full, FullReason};
 use crate::hash::KeyHasher;
 use crate::segments::Segments;
 
+pub(crate) use divided::{DividedKeys, by_level};
 use growth::Thresholds;
 pub(crate) use growth::{Decision, inserts_before_rebuilding};
 pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};

@@ -1,9 +1,9 @@
 //! Reinserts items that are already counted, after a split or during a rebuild, and handles those that find no slot.
 
-use super::{CuckooFilter, OverflowEntry};
+use super::{CuckooFilter, OverflowEntry, by_level};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{AnyLevel, CandidateMove, Levels, Place, with_levels};
+use crate::kernel::{CandidateMove, KnownLevel, LevelGeometry, Place, with_encoding};
 use crate::segments::{EvictionChain, Prefetcher, Split, Step};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
@@ -22,11 +22,11 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn step_chain(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         chain: &mut EvictionChain,
         candidate: &CandidateMove,
     ) -> bool {
-        match self.segments.step(levels, chain, self.policy.max_evictions, candidate) {
+        match self.segments.step(level, chain, self.policy.max_evictions, candidate) {
             Step::Continues => return true,
             Step::Placed => {}
             Step::Failed => self.overflow_chain(*chain),
@@ -52,7 +52,7 @@ impl CuckooFilter {
             self.count_overflow(half);
         }
         for place in unplaced {
-            self.reinsert(AnyLevel, &place);
+            self.reinsert(&place);
         }
         self.reinsert_overflowed(prefix, depth);
         for half in halves {
@@ -62,11 +62,15 @@ impl CuckooFilter {
     }
 
     /// Puts an item into a slot.
-    #[inline(always)]
-    pub(super) fn reinsert(&mut self, levels: impl Levels, place: &Place) {
-        if self.segments.place(levels, place) {
-            return;
+    pub(super) fn reinsert(&mut self, place: &Place) {
+        if !self.segments.place(place) {
+            self.reinsert_blocked(place);
         }
+    }
+
+    /// Finds a slot for an item both of whose buckets are full.
+    #[inline(never)]
+    fn reinsert_blocked(&mut self, place: &Place) {
         let chain = EvictionChain::new(place);
         let segment = self.segments.get(place.segment);
         // If many evictions have failed, one more would take all its steps and fail too.
@@ -77,7 +81,9 @@ impl CuckooFilter {
 
     /// Puts items into slots.
     pub(super) fn reinsert_batch(&mut self, hashes: &[KeyHash]) {
-        with_bit_instructions(Reinsert { filter: self, hashes });
+        by_level(self, hashes, &mut [], |filter, level, hashes, _: &mut [()]| {
+            with_bit_instructions(Reinsert { filter, level, hashes });
+        });
     }
 
     /// Puts the overflowed copies of keys under `prefix` into slots, until too many evictions fail: a
@@ -97,7 +103,7 @@ impl CuckooFilter {
                 let before = self.overflow.overflowed();
                 let place = self.segments.locate(hash);
                 self.take_overflowed(place.segment, hash);
-                self.reinsert(AnyLevel, &place);
+                self.reinsert(&place);
                 unplaced += u32::from(self.overflow.overflowed() == before);
             }
         }
@@ -107,6 +113,7 @@ impl CuckooFilter {
 /// A batch of items to put into slots.
 struct Reinsert<'a> {
     filter: &'a mut CuckooFilter,
+    level: &'a LevelGeometry,
     hashes: &'a [KeyHash],
 }
 
@@ -115,17 +122,19 @@ impl Kernel for Reinsert<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
-        with_levels!(self.filter.segments.uniform().copied(), |levels| self.reinsert(levels));
+        with_encoding!(*self.level, |level| self.reinsert(level));
     }
 }
 
 impl Reinsert<'_> {
     #[inline(always)]
-    fn reinsert(self, levels: impl Levels) {
-        let Self { filter, hashes } = self;
-        let mut prefetcher = Prefetcher::new(&filter.segments, levels, hashes, 0);
-        while let Some(place) = prefetcher.next(&filter.segments, levels) {
-            filter.reinsert(levels, &place);
+    fn reinsert(self, level: impl KnownLevel) {
+        let Self { filter, hashes, .. } = self;
+        let mut prefetcher = Prefetcher::new(&filter.segments, level, hashes, 0);
+        while let Some(place) = prefetcher.next(&filter.segments, level) {
+            if !filter.segments.place_in(level, &place) {
+                filter.reinsert_blocked(&place);
+            }
         }
     }
 }

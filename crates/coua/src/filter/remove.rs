@@ -2,7 +2,7 @@
 
 use super::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{AnyLevel, Known, Levels, Place, with_levels};
+use crate::kernel::{KnownLevel, Place, WithEncoding, with_encoding};
 use crate::segments::{Comparison, KeyGroup, Preview};
 use crate::simd::{Isa, Kernel};
 
@@ -30,7 +30,7 @@ impl CuckooFilter {
         match self.segments.comparison() {
             Comparison::Narrow => {
                 let level = *self.segments.level_for(hash);
-                self.remove_in(&Known::<false>(level), hash)
+                self.remove_in(&WithEncoding::<false>(level), hash)
             }
             Comparison::Avx2(avx2) => avx2.run(RemoveOne { filter: self, hash }),
             Comparison::Words => self.remove_in_words(hash),
@@ -40,23 +40,23 @@ impl CuckooFilter {
     #[cold]
     fn remove_in_words(&mut self, hash: KeyHash) -> bool {
         let level = *self.segments.level_for(hash);
-        with_levels!(Some(level), |levels| self.remove_in(levels, hash))
+        with_encoding!(level, |level| self.remove_in(level, hash))
     }
 
     /// Removes a key whose segment has this level.
     #[inline(always)]
-    fn remove_in(&mut self, levels: impl Levels, hash: KeyHash) -> bool {
-        let place = self.segments.locate_by(levels, hash);
-        self.remove_at(levels, &place)
+    fn remove_in(&mut self, level: impl KnownLevel, hash: KeyHash) -> bool {
+        let place = self.segments.locate_by(level, hash);
+        self.remove_at(level, &place)
     }
 
     /// Removes one copy, from the overflow table first, because slots are cheaper.
     #[inline(always)]
-    pub(crate) fn remove_at(&mut self, levels: impl Levels, place: &Place) -> bool {
+    pub(crate) fn remove_at(&mut self, level: impl KnownLevel, place: &Place) -> bool {
         if self.segments.get(place.segment).has_overflow() {
             return self.remove_beside_overflow(*place);
         }
-        let is_taken = match self.segments.remove_from_slot(levels, place) {
+        let is_taken = match self.segments.remove_from_slot(level, place) {
             Some(is_taken) => is_taken,
             None => self.segments.remove_from_slot_slow(*place),
         };
@@ -69,12 +69,12 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn remove_previewed(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         keys: &KeyGroup,
         number: usize,
         preview: &Preview,
     ) -> Option<bool> {
-        let is_taken = self.segments.remove_previewed(levels, keys, number, preview)?;
+        let is_taken = self.segments.remove_previewed(level, keys, number, preview)?;
         if is_taken {
             self.count_removed(1);
         }
@@ -89,7 +89,7 @@ impl CuckooFilter {
 
     #[cold]
     fn remove_beside_overflow(&mut self, place: Place) -> bool {
-        let is_in_slot = self.segments.holds(AnyLevel, &place);
+        let is_in_slot = self.segments.holds(self.segments.level_of(place.segment), &place);
         // Extra copies always have one in a slot.
         if is_in_slot == Some(false) && self.segments.get(place.segment).overflowed() == 0 {
             return false;

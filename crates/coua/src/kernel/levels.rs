@@ -1,16 +1,15 @@
-//! Properties of levels that are known before a loop over keys begins.
+//! What the compiler knows of a level in a loop over keys.
 //!
-//! A loop that finds the geometry of each key's segment anew, and asks at every step whether buckets are
-//! narrow or wide, takes a quarter more instructions than one that knows.
+//! A loop that asks at every step whether buckets are narrow or wide takes a quarter more instructions than one that
+//! knows.
 
 use super::codec::Encoding;
 use super::level::LevelGeometry;
 use crate::simd::Avx2Bucket;
 
-/// The known properties of the levels of all segments that a loop touches.
-pub(crate) trait Levels: Copy {
-    /// The one level of all segments, or what the segment's own level is.
-    fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry;
+/// The level of all segments that a loop touches.
+pub(crate) trait KnownLevel: Copy {
+    fn geometry(self) -> LevelGeometry;
 
     /// The comparison of single keys with whole buckets, if known.
     #[inline(always)]
@@ -19,33 +18,30 @@ pub(crate) trait Levels: Copy {
     }
 }
 
-/// Nothing is known: always right.
-#[derive(Clone, Copy)]
-pub(crate) struct AnyLevel;
-
-impl Levels for AnyLevel {
+/// A level of which the compiler knows nothing.
+impl KnownLevel for &LevelGeometry {
     #[inline(always)]
-    fn uniform_or(self, own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
-        own()
+    fn geometry(self) -> LevelGeometry {
+        *self
     }
 }
 
-/// All segments have this level, and their buckets are wide or narrow. Right until one splits.
-pub(crate) struct Known<const WIDE: bool>(pub(crate) LevelGeometry);
+/// A level whose buckets are wide or narrow.
+pub(crate) struct WithEncoding<const WIDE: bool>(pub(crate) LevelGeometry);
 
-impl<const WIDE: bool> Levels for &Known<WIDE> {
+impl<const WIDE: bool> KnownLevel for &WithEncoding<WIDE> {
     #[inline(always)]
-    fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
+    fn geometry(self) -> LevelGeometry {
         self.0.with_encoding(if WIDE { Encoding::Wide } else { Encoding::Narrow })
     }
 }
 
-/// The segment that is touched has this level, and what compares single keys with its buckets.
-pub(crate) struct KnownAvx2(pub(crate) LevelGeometry, pub(crate) &'static Avx2Bucket);
+/// A level, and what compares single keys with its buckets.
+pub(crate) struct WithAvx2(pub(crate) LevelGeometry, pub(crate) &'static Avx2Bucket);
 
-impl Levels for &KnownAvx2 {
+impl KnownLevel for &WithAvx2 {
     #[inline(always)]
-    fn uniform_or(self, _own: impl FnOnce() -> LevelGeometry) -> LevelGeometry {
+    fn geometry(self) -> LevelGeometry {
         LevelGeometry { codec: self.0.codec.with_avx2(), ..self.0 }
     }
 
@@ -55,25 +51,20 @@ impl Levels for &KnownAvx2 {
     }
 }
 
-/// Compiles a loop for each encoding of `uniform`, the level of all segments that it touches, and for segments of
-/// several levels (`None`). In the loop, `levels` is what the compiler knows of the levels.
-macro_rules! with_levels {
-    ($uniform:expr, |$levels:ident| $work:expr) => {
-        match $uniform {
-            Some(level) if level.codec.encoding == $crate::kernel::Encoding::Narrow => {
-                let $levels = &$crate::kernel::Known::<false>(level);
+/// Compiles a loop for each encoding of the level of all segments that it touches.
+macro_rules! with_encoding {
+    ($geometry:expr, |$level:ident| $work:expr) => {
+        match $geometry {
+            geometry if geometry.codec.encoding == $crate::kernel::Encoding::Narrow => {
+                let $level = &$crate::kernel::WithEncoding::<false>(geometry);
                 $work
             }
-            Some(level) => {
-                let $levels = &$crate::kernel::Known::<true>(level);
-                $work
-            }
-            None => {
-                let $levels = $crate::kernel::AnyLevel;
+            geometry => {
+                let $level = &$crate::kernel::WithEncoding::<true>(geometry);
                 $work
             }
         }
     };
 }
 
-pub(crate) use with_levels;
+pub(crate) use with_encoding;

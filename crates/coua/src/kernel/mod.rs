@@ -19,7 +19,7 @@ pub(crate) use codec::{
 };
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
 pub(crate) use level::{ALTERNATE, LevelGeometry, Place};
-pub(crate) use levels::{AnyLevel, Known, KnownAvx2, Levels, with_levels};
+pub(crate) use levels::{KnownLevel, WithAvx2, WithEncoding, with_encoding};
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;
 pub(crate) use split::{MovedItem, Parent};

@@ -11,7 +11,7 @@
 //! another one than at first: the caller decides where that goes.
 
 use super::Segments;
-use crate::kernel::{CandidateMove, LevelGeometry, Levels, Place, SLOTS, with_levels};
+use crate::kernel::{CandidateMove, KnownLevel, LevelGeometry, Place, SLOTS, with_encoding};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 
 /// An item on its way to `bucket`.
@@ -59,8 +59,8 @@ impl Segments {
 
     /// The next move of a chain.
     #[inline(always)]
-    pub(crate) fn next_move(&self, levels: impl Levels, chain: &EvictionChain) -> CandidateMove {
-        let level = self.level_in(levels, chain.segment);
+    pub(crate) fn next_move(&self, level: impl KnownLevel, chain: &EvictionChain) -> CandidateMove {
+        let level = level.geometry();
         let segment = self.table.segment(chain.segment);
         level.on_words().next_move(segment, chain.bucket, chain.victim())
     }
@@ -69,12 +69,12 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn step(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         chain: &mut EvictionChain,
         most: u32,
         candidate: &CandidateMove,
     ) -> Step {
-        let level = self.level_in(levels, chain.segment).on_words();
+        let level = level.geometry().on_words();
         if chain.steps == most {
             return Step::Failed;
         }
@@ -103,17 +103,17 @@ impl Kernel for RunChain<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> Option<EvictionChain> {
-        with_levels!(Some(self.level), |levels| self.step_to_end(levels))
+        with_encoding!(self.level, |level| self.step_to_end(level))
     }
 }
 
 impl RunChain<'_> {
     #[inline(always)]
-    fn step_to_end(self, levels: impl Levels) -> Option<EvictionChain> {
+    fn step_to_end(self, level: impl KnownLevel) -> Option<EvictionChain> {
         let Self { segments, mut chain, most, .. } = self;
         loop {
-            let candidate = segments.next_move(levels, &chain);
-            match segments.step(levels, &mut chain, most, &candidate) {
+            let candidate = segments.next_move(level, &chain);
+            match segments.step(level, &mut chain, most, &candidate) {
                 Step::Continues => {}
                 Step::Placed => return None,
                 Step::Failed => return Some(chain),

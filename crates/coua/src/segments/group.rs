@@ -1,91 +1,83 @@
-//! Groups of keys and of eviction chains, in vectors, while all segments have one level.
+//! Groups of keys and of eviction chains, in vectors; their segments have one level.
 
-use super::uniform::{self, KeyGroup, Lookups, Preview, WIDTH, Wanted};
+use super::uniform::{self, KeyGroup, LevelTable, Lookups, Preview, WIDTH, Wanted};
 use super::{EvictionChain, Segments};
 use crate::hash::KeyHash;
-use crate::kernel::{GroupMoves, Levels, Place};
+use crate::kernel::{GroupMoves, KnownLevel, LevelGeometry};
 
 impl Segments {
-    /// Looks up many keys, with one answer each. Returns false, without answers, if vectors are not possible.
-    pub(crate) fn contains_in_vectors<F: Fn(KeyHash) -> bool>(
+    /// The segments of a level, as vectors read them.
+    #[inline(always)]
+    pub(super) fn table_of<'a>(&'a self, level: &'a LevelGeometry) -> LevelTable<'a> {
+        LevelTable { table: &self.table, directory: &self.directory, level }
+    }
+
+    /// Looks up many keys whose segments have this level, with one answer each.
+    pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
         &self,
+        level: &LevelGeometry,
         lookups: &Lookups<'_, F>,
         present: &mut [bool],
-    ) -> bool {
-        let Some(table) = self.uniform_table() else { return false };
-        uniform::contains(table, lookups, present);
-        true
+    ) {
+        uniform::contains(self.table_of(level), lookups, present);
     }
 
-    /// Locates a group of keys; false if that cannot be done in vectors.
+    /// Locates a group of keys.
     #[inline(always)]
-    pub(crate) fn locate_group(&self, hashes: &[KeyHash; WIDTH], keys: &mut KeyGroup) -> bool {
-        let table = self.uniform_table();
-        table.is_some_and(|table| {
-            uniform::locate(table, hashes, keys);
-            true
-        })
+    pub(crate) fn locate_group(
+        &self,
+        level: &LevelGeometry,
+        hashes: &[KeyHash; WIDTH],
+        keys: &mut KeyGroup,
+    ) {
+        uniform::locate(self.table_of(level), hashes, keys);
     }
 
-    /// Locates a key with the levels known in a loop, and prefetches its buckets.
+    /// Prefetches the buckets of a key.
     #[inline(always)]
-    pub(crate) fn locate_and_prefetch(&self, levels: impl Levels, hash: KeyHash) -> Place {
-        let place = self.locate_by(levels, hash);
-        let level = self.level_in(levels, place.segment);
+    pub(crate) fn prefetch(&self, level: impl KnownLevel, hash: KeyHash) {
+        let place = self.locate_by(level, hash);
         let segment = self.table.segment(place.segment);
-        level.codec.prefetch(segment, place.primary);
-        level.codec.prefetch(segment, place.alternate);
-        place
+        for bucket in [place.primary, place.alternate] {
+            level.geometry().codec.prefetch(segment, bucket);
+        }
     }
 
-    /// Prefetches the buckets of one key of a group.
-    #[inline(always)]
-    pub(crate) fn prefetch_key(&self, levels: impl Levels, keys: &KeyGroup, number: usize) {
-        keys.prefetch(&self.level_in(levels, keys.segment(number)).codec, number);
-    }
-
-    /// Previews the buckets of a group of `count` keys before its first key is processed; clears the preview if that does
-    /// not pay, as in groups that are not full.
+    /// Previews the buckets of a group of keys before its first key is processed; clears the preview if that does not pay.
     #[inline(always)]
     pub(crate) fn preview(
         &self,
+        level: impl KnownLevel,
         keys: &KeyGroup,
-        count: usize,
         wanted: Wanted,
         preview: &mut Preview,
     ) {
-        if let Some(table) = self.uniform_table()
-            && count == WIDTH
-            && uniform::preview(table, keys, wanted, preview)
-        {
-            return;
+        if !uniform::preview(self.table_of(&level.geometry()), keys, wanted, preview) {
+            preview.forget();
         }
-        preview.forget();
     }
 
     /// Finds the moves of a group of chains; false if that does not pay.
     #[inline(always)]
-    pub(crate) fn find_moves(&self, moves: &mut GroupMoves) -> bool {
-        self.uniform_table().is_some_and(|table| uniform::find_moves(table, moves))
+    pub(crate) fn find_moves(&self, level: impl KnownLevel, moves: &mut GroupMoves) -> bool {
+        uniform::find_moves(self.table_of(&level.geometry()), moves)
     }
 
     /// Finds out which of the found moves lead to free slots.
     #[inline(always)]
-    pub(crate) fn test_moves(&self, moves: &mut GroupMoves) {
-        if let Some(table) = self.uniform_table() {
-            uniform::test_moves(table, moves);
-        }
+    pub(crate) fn test_moves(&self, level: impl KnownLevel, moves: &mut GroupMoves) {
+        uniform::test_moves(self.table_of(&level.geometry()), moves);
     }
 
     /// Prefetches all buckets that the items of a chain's bucket could move to; `moves` are those that were found.
     #[inline(always)]
     pub(crate) fn prefetch_moves(
         &self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         chain: &EvictionChain,
         moves: Option<(&GroupMoves, usize)>,
     ) {
-        let level = self.level_in(levels, chain.segment);
+        let level = level.geometry();
         let segment = self.table.segment(chain.segment);
         match moves {
             Some((moves, number)) => moves.prefetch(&level.codec, segment, number),

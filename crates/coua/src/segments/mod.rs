@@ -16,7 +16,7 @@ use std::mem::discriminant;
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::kernel::{
-    AnyLevel, Encoding, Geometry, KnownAvx2, LevelGeometry, Levels, Pair, Place, Resolution,
+    Encoding, Geometry, KnownLevel, LevelGeometry, Pair, Place, Resolution, WithAvx2,
 };
 use crate::simd::Avx2Bucket;
 use crate::table::{Directory, Segment, SegmentMut, Table};
@@ -24,8 +24,7 @@ use crate::table::{Directory, Segment, SegmentMut, Table};
 pub(crate) use evict::{EvictionChain, Step};
 pub(crate) use prefetch::Prefetcher;
 pub(crate) use split::Split;
-use uniform::UniformTable;
-pub(crate) use uniform::{KeyGroup, Lookups, Preview, Wanted, bit};
+pub(crate) use uniform::{KeyGroup, Lookups, Preview, WIDTH, Wanted, bit};
 
 /// The result of placing a key that may be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,11 +127,11 @@ impl Segments {
         self.level_for(hash).locate(hash, self.directory.segment_of(hash))
     }
 
-    /// Locates a key with the levels known in a loop.
+    /// Locates a key whose segment has this level.
     #[inline(always)]
-    pub(crate) fn locate_by(&self, levels: impl Levels, hash: KeyHash) -> Place {
+    pub(crate) fn locate_by(&self, level: impl KnownLevel, hash: KeyHash) -> Place {
         let segment = self.directory.segment_of(hash);
-        self.level_in(levels, segment).locate(hash, segment)
+        level.geometry().locate(hash, segment)
     }
 
     /// The number of a key's segment.
@@ -163,16 +162,15 @@ impl Segments {
         &self.levels[usize::from(self.table.segment(segment).level())]
     }
 
-    /// The level of a segment, with the levels known in a loop.
-    #[inline(always)]
-    pub(crate) fn level_in(&self, levels: impl Levels, segment: u32) -> LevelGeometry {
-        levels.uniform_or(|| *self.level_of(segment))
-    }
-
     /// The level of all segments, while they have the same.
     #[inline(always)]
-    pub(crate) fn uniform(&self) -> Option<&LevelGeometry> {
-        self.uniform.as_ref()
+    pub(crate) fn uniform(&self) -> Option<LevelGeometry> {
+        self.uniform
+    }
+
+    /// The levels of the segments, by how often these were split, and the one below.
+    pub(crate) fn levels(&self) -> &[LevelGeometry] {
+        &self.levels
     }
 
     /// How single keys are compared.
@@ -183,19 +181,12 @@ impl Segments {
 
     /// The level of a key's segment, whose buckets are compared whole.
     #[inline(always)]
-    pub(crate) fn known_avx2(&self, hash: KeyHash) -> KnownAvx2 {
+    pub(crate) fn known_avx2(&self, hash: KeyHash) -> WithAvx2 {
         let level = match &self.uniform {
             Some(level) => level,
             None => self.level_of(self.directory.segment_of(hash)),
         };
-        KnownAvx2(*level, level.codec.avx2.expect("buckets of that kind"))
-    }
-
-    /// The table, while all its segments have the same level.
-    #[inline(always)]
-    pub(crate) fn uniform_table(&self) -> Option<UniformTable<'_>> {
-        let level = self.uniform.as_ref()?;
-        Some(UniformTable { table: &self.table, directory: &self.directory, level })
+        WithAvx2(*level, level.codec.avx2.expect("buckets of that kind"))
     }
 
     /// The value of `uniform`.
@@ -253,29 +244,28 @@ impl Segments {
 impl Segments {
     /// Whether a slot holds the key; `None` if undecided: then use [`copies`](Self::copies).
     #[inline(always)]
-    pub(crate) fn holds(&self, levels: impl Levels, place: &Place) -> Option<bool> {
+    pub(crate) fn holds(&self, level: impl KnownLevel, place: &Place) -> Option<bool> {
         let segment = self.table.segment(place.segment);
-        match levels.avx2() {
+        match level.avx2() {
             Some(avx2) => Some(avx2.contains(segment, place)),
-            None => self.pair(levels, place).contains(segment),
+            None => self.pair(level, place).contains(segment),
         }
     }
 
     /// Reads both buckets of a key.
     #[inline(always)]
-    fn pair(&self, levels: impl Levels, place: &Place) -> Pair {
-        let level = self.level_in(levels, place.segment);
-        Pair::read(&level, levels.avx2(), self.table.segment(place.segment), place)
+    fn pair(&self, level: impl KnownLevel, place: &Place) -> Pair {
+        Pair::read(&level.geometry(), level.avx2(), self.table.segment(place.segment), place)
     }
 
     /// How many slots hold the key.
     pub(crate) fn copies(&self, place: &Place) -> u32 {
-        self.pair(AnyLevel, place).count(self.table.segment(place.segment))
+        self.pair(self.level_of(place.segment), place).count(self.table.segment(place.segment))
     }
 
     /// Whether a bucket of the key has a free slot.
     pub(crate) fn has_free_slot(&self, place: &Place) -> bool {
-        self.pair(AnyLevel, place).has_free_slot()
+        self.pair(self.level_of(place.segment), place).has_free_slot()
     }
 
     /// Puts a key that is in no slot into a free slot of the emptier of its buckets; not where items of its segment are in
@@ -283,11 +273,11 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn place_if_absent(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         place: &Place,
         if_absent: IfAbsent,
     ) -> Attempt {
-        let pair = self.pair(levels, place);
+        let pair = self.pair(level, place);
         let segment = &mut self.table.segment_mut(place.segment);
         let Some(is_held) = pair.contains(segment) else { return Attempt::Unclear };
         if is_held {
@@ -302,21 +292,31 @@ impl Segments {
     }
 
     /// Puts an item into a free slot of the emptier of its buckets; false if both are full.
+    pub(crate) fn place(&mut self, place: &Place) -> bool {
+        self.place_in(&{ *self.level_of(place.segment) }, place)
+    }
+
+    /// [`place`](Self::place) in a segment of this level.
     #[inline(always)]
-    pub(crate) fn place(&mut self, levels: impl Levels, place: &Place) -> bool {
-        self.pair(levels, place).insert(&mut self.table.segment_mut(place.segment))
+    pub(crate) fn place_in(&mut self, level: impl KnownLevel, place: &Place) -> bool {
+        self.pair(level, place).insert(&mut self.table.segment_mut(place.segment))
     }
 
     /// Takes a copy of the key out of its slot; `None` if undecided: then use [`remove_from_slot_slow`](Self::remove_from_slot_slow).
     #[inline(always)]
-    pub(crate) fn remove_from_slot(&mut self, levels: impl Levels, place: &Place) -> Option<bool> {
-        self.pair(levels, place).remove(&mut self.table.segment_mut(place.segment))
+    pub(crate) fn remove_from_slot(
+        &mut self,
+        level: impl KnownLevel,
+        place: &Place,
+    ) -> Option<bool> {
+        self.pair(level, place).remove(&mut self.table.segment_mut(place.segment))
     }
 
     /// [`remove_from_slot`](Self::remove_from_slot) that looks at every candidate.
     #[cold]
     pub(crate) fn remove_from_slot_slow(&mut self, place: Place) -> bool {
-        self.pair(AnyLevel, &place).remove_slow(&mut self.table.segment_mut(place.segment))
+        self.pair(self.level_of(place.segment), &place)
+            .remove_slow(&mut self.table.segment_mut(place.segment))
     }
 
     /// Puts a key into the free slot that its preview found; false if it found none or is stale, or items of its
@@ -324,7 +324,7 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn place_previewed(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         keys: &KeyGroup,
         number: usize,
         preview: &Preview,
@@ -333,7 +333,7 @@ impl Segments {
             return false;
         }
         let index = keys.segment(number);
-        let level = self.level_in(levels, index);
+        let level = level.geometry();
         let segment = &mut self.table.segment_mut(index);
         let may_place = segment.overflowed() == 0 && preview.is_current(keys, number, segment);
         if may_place {
@@ -348,13 +348,13 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn remove_previewed(
         &mut self,
-        levels: impl Levels,
+        level: impl KnownLevel,
         keys: &KeyGroup,
         number: usize,
         preview: &Preview,
     ) -> Option<bool> {
         let index = keys.segment(number);
-        let level = self.level_in(levels, index);
+        let level = level.geometry();
         let segment = &mut self.table.segment_mut(index);
         if segment.has_overflow() {
             return None;

@@ -5,57 +5,52 @@ use std::ops::Range;
 use super::Segments;
 use super::uniform::{KeyGroup, WIDTH};
 use crate::hash::KeyHash;
-use crate::kernel::{Levels, Place};
+use crate::kernel::{KnownLevel, LevelGeometry, Place};
 use crate::table::prefetch;
 
 /// Groups in flight, 64 keys: enough to cover the latency of memory, few enough to stay in the first
 /// cache.
 const PREFETCH_DISTANCE: usize = 4;
 
-/// The next keys of a batch, in order, with their places; their buckets are being prefetched. Valid until a segment
-/// splits: a place found before may name the wrong half.
+/// The next keys of a batch, in order, with their places; their buckets are being prefetched. The segments of all keys have
+/// one level. Valid until a segment splits: a place found before may name the wrong half.
 pub(crate) struct Prefetcher<'a> {
     hashes: &'a [KeyHash],
     ring: [KeyGroup; PREFETCH_DISTANCE],
     taken: usize,
-    /// The last group in flight.
-    last: usize,
-    /// Whether vectors located the last group and its buckets are not prefetched yet.
-    is_last_due: bool,
+    /// The last group in flight, unless its buckets are prefetched already.
+    last: Option<usize>,
 }
 
 impl<'a> Prefetcher<'a> {
     #[inline(always)]
     pub(crate) fn new(
         segments: &Segments,
-        levels: impl Levels,
+        level: impl KnownLevel,
         hashes: &'a [KeyHash],
         taken: usize,
     ) -> Self {
         let ring = [KeyGroup::default(); PREFETCH_DISTANCE];
-        let mut prefetcher = Self { hashes, ring, taken, last: 0, is_last_due: false };
+        let mut prefetcher = Self { hashes, ring, taken, last: None };
         let group = taken / WIDTH;
         for group in group..group + PREFETCH_DISTANCE {
-            prefetcher.locate_group(segments, levels, group);
-            prefetcher.prefetch_last(segments, levels);
+            prefetcher.locate_group(segments, &level.geometry(), group);
+            prefetcher.prefetch_last(level);
         }
         prefetcher
     }
 
     /// The last group in flight, whose buckets are to be prefetched, key by key, between the keys of the
-    /// group that is served: a burst of prefetches delays everything after it.
+    /// group that is processed: a burst of prefetches delays everything after it.
     #[inline(always)]
     pub(crate) fn due(&self) -> Option<&KeyGroup> {
-        self.is_last_due.then_some(&self.ring[self.last % PREFETCH_DISTANCE])
+        self.last.map(|group| &self.ring[group % PREFETCH_DISTANCE])
     }
 
     #[inline(always)]
-    fn prefetch_last(&mut self, segments: &Segments, levels: impl Levels) {
+    fn prefetch_last(&self, level: impl KnownLevel) {
         if let Some(keys) = self.due() {
-            for number in 0..WIDTH {
-                segments.prefetch_key(levels, keys, number);
-            }
-            self.is_last_due = false;
+            (0..WIDTH).for_each(|number| keys.prefetch(&level.geometry().codec, number));
         }
     }
 
@@ -70,33 +65,32 @@ impl<'a> Prefetcher<'a> {
 
     /// Goes on to the next group.
     #[inline(always)]
-    pub(crate) fn next_group(&mut self, segments: &Segments, levels: impl Levels) {
+    pub(crate) fn next_group(&mut self, segments: &Segments, level: impl KnownLevel) {
         let group = self.taken / WIDTH;
         self.taken = (group + 1) * WIDTH;
-        self.locate_group(segments, levels, group + PREFETCH_DISTANCE);
+        self.locate_group(segments, &level.geometry(), group + PREFETCH_DISTANCE);
     }
 
     /// The next key's place.
     #[inline(always)]
-    pub(crate) fn next(&mut self, segments: &Segments, levels: impl Levels) -> Option<Place> {
+    pub(crate) fn next(&mut self, segments: &Segments, level: impl KnownLevel) -> Option<Place> {
         self.hashes.get(self.taken)?;
         let number = self.taken % WIDTH;
-        let group = self.taken / WIDTH;
-        let place = self.ring[group % PREFETCH_DISTANCE].place(number);
-        self.taken += 1;
+        let place = self.group().0.place(number);
         if number == WIDTH - 1 {
-            self.locate_group(segments, levels, group + PREFETCH_DISTANCE);
-            self.prefetch_last(segments, levels);
+            self.next_group(segments, level);
+            self.prefetch_last(level);
+        } else {
+            self.taken += 1;
         }
         Some(place)
     }
 
     #[inline(always)]
-    fn locate_group(&mut self, segments: &Segments, levels: impl Levels, group: usize) {
-        self.last = group;
-        self.is_last_due = false;
-        let keys = &mut self.ring[group % PREFETCH_DISTANCE];
+    fn locate_group(&mut self, segments: &Segments, level: &LevelGeometry, group: usize) {
+        self.last = None;
         let Some(rest) = self.hashes.get(group * WIDTH..) else { return };
+        let keys = &mut self.ring[group % PREFETCH_DISTANCE];
         // Two cache lines of hashes: among so many random accesses the processor does not see that they
         // are read from end to end.
         for line in [0, WIDTH / 2] {
@@ -104,12 +98,15 @@ impl<'a> Prefetcher<'a> {
                 prefetch(std::ptr::from_ref(hash).cast());
             }
         }
-        if rest.first_chunk().is_some_and(|hashes| segments.locate_group(hashes, keys)) {
-            self.is_last_due = true;
-            return;
+        match (rest.first_chunk(), rest.last()) {
+            (Some(hashes), _) => segments.locate_group(level, hashes, keys),
+            (None, Some(&last)) => {
+                // The last key fills the group.
+                let hash = |number| rest.get(number).copied().unwrap_or(last);
+                segments.locate_group(level, &std::array::from_fn(hash), keys);
+            }
+            (None, None) => return,
         }
-        for (number, &hash) in rest.iter().take(WIDTH).enumerate() {
-            keys.set(number, &segments.locate_and_prefetch(levels, hash));
-        }
+        self.last = Some(group);
     }
 }

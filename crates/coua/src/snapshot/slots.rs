@@ -1,6 +1,6 @@
 //! Checks the slots of a segment that was read.
 
-use crate::kernel::{LevelGeometry, Levels, SLOTS, with_levels};
+use crate::kernel::{KnownLevel, LevelGeometry, SLOTS, with_encoding};
 use crate::simd::{Isa, Kernel, with_bit_instructions};
 use crate::table::Segment;
 
@@ -20,14 +20,14 @@ impl Kernel for Check<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) -> Option<u64> {
-        with_levels!(Some(*self.level), |levels| self.check(levels))
+        with_encoding!(*self.level, |level| self.check(level))
     }
 }
 
 impl Check<'_> {
     #[inline(always)]
-    fn check(self, levels: impl Levels) -> Option<u64> {
-        let words = levels.uniform_or(|| *self.level).on_words();
+    fn check(self, level: impl KnownLevel) -> Option<u64> {
+        let words = level.geometry().on_words();
         let (mut used, mut sound) = (0, true);
         for number in 0..self.level.buckets {
             let bucket = words.bucket(self.segment, number);

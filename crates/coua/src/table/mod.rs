@@ -23,8 +23,6 @@ pub(crate) struct Table {
     segments: Vec<Segment>,
     memory: Pool,
     spacing: Option<Spacing>,
-    /// No segment has fewer bytes.
-    least_bytes: usize,
 }
 
 /// Segments in memory in the order of their list, at equal distances.
@@ -34,6 +32,8 @@ pub(crate) struct Spacing {
     pub(crate) first: u64,
     /// From one to the next, in bytes.
     pub(crate) step: u32,
+    /// No segment has fewer bytes.
+    pub(crate) least_bytes: u64,
 }
 
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
@@ -147,7 +147,6 @@ impl Table {
             self.segment_mut(index).clear();
         }
         self.spacing = None;
-        self.least_bytes = if index == 0 { bytes } else { self.least_bytes.min(bytes) };
         Ok(index)
     }
 
@@ -155,8 +154,6 @@ impl Table {
     pub(crate) fn remove_segment(&mut self, index: u32) {
         let segment = self.segments.swap_remove(index as usize);
         self.spacing = None;
-        // Vectors may read as far in every segment.
-        self.least_bytes = least_of(&self.segments);
         self.memory.give_back(&segment, &self.segments);
     }
 
@@ -170,17 +167,14 @@ impl Table {
         let place = |number: usize| first.wrapping_add(number as u64 * u64::from(step));
         let mut places = self.segments.iter().map(address).enumerate();
         let is_even = places.all(|(number, address)| address == place(number));
-        self.spacing = is_even.then_some(Spacing { first, step });
+        let least = self.segments.iter().map(Segment::len).min();
+        let least_bytes = least.unwrap_or(0) as u64;
+        self.spacing = is_even.then_some(Spacing { first, step, least_bytes });
     }
 
     /// Set by [`detect_spacing`](Self::detect_spacing), until a segment is added or removed.
     pub(crate) fn spacing(&self) -> Option<Spacing> {
         self.spacing
-    }
-
-    /// Bytes that every segment has.
-    pub(crate) fn least_bytes(&self) -> u64 {
-        self.least_bytes as u64
     }
 
     /// Splits a table into `parts` tables by `part_of` their prefixes, each with its segments in the order of their
@@ -192,19 +186,18 @@ impl Table {
             let of_part = |segment: &Segment| part_of(segment.prefix()) == number;
             let segments: Vec<_> = std::iter::from_fn(|| segments.next_if(of_part)).collect();
             let memory = self.memory.part(segments.iter().map(Segment::len).sum());
-            Self { least_bytes: least_of(&segments), segments, memory, ..Self::default() }
+            Self { segments, memory, ..Self::default() }
         };
         (0..parts).map(part).collect()
     }
 
     /// The segments of several tables as one table, in the order of their prefixes.
     pub(crate) fn joined(tables: Vec<Self>) -> Self {
-        let mut all = Self { least_bytes: usize::MAX, ..Self::default() };
+        let mut all = Self::default();
         all.segments.reserve_exact(tables.iter().map(Self::len).sum());
         for table in tables {
             all.segments.extend(table.segments);
             all.memory.join(table.memory);
-            all.least_bytes = all.least_bytes.min(table.least_bytes);
         }
         all.segments.sort_unstable_by_key(Segment::prefix);
         all
@@ -272,9 +265,4 @@ mod tests {
         assert_eq!(table.memory_bytes(), before);
         assert!(table.segment(again).bytes(BYTES as usize).iter().all(|&byte| byte == 0));
     }
-}
-
-/// Bytes of the smallest.
-fn least_of(segments: &[Segment]) -> usize {
-    segments.iter().map(Segment::len).min().unwrap_or(0)
 }

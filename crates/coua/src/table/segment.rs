@@ -43,6 +43,13 @@ impl Segment {
         self.base.as_ptr().cast_const()
     }
 
+    /// Where its memory begins. Panics if that has fewer than `bytes` bytes.
+    #[inline(always)]
+    pub(crate) fn address_of(&self, bytes: u64) -> u64 {
+        assert!(self.len() as u64 >= bytes, "a shorter segment");
+        self.address() as u64
+    }
+
     /// The hash bits that its keys share, in the most significant bits.
     pub(crate) fn prefix(&self) -> u64 {
         self.prefix

@@ -1,6 +1,6 @@
 //! Looking many keys up.
 
-use super::{Uniform, UniformTable, WIDTH};
+use super::{LevelTable, Uniform, WIDTH};
 use crate::hash::KeyHash;
 use crate::kernel::{Buckets, Encoding, LookupResult, Source};
 use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
@@ -26,10 +26,10 @@ pub(crate) struct Lookups<'a, F> {
     pub(crate) contains: F,
 }
 
-/// Looks keys up, and writes an answer for each.
+/// Looks up keys whose segments have the level, and writes an answer for each.
 #[inline]
 pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
-    table: UniformTable<'_>,
+    table: LevelTable<'_>,
     lookups: &Lookups<'_, F>,
     present: &mut [bool],
 ) {
@@ -43,7 +43,7 @@ pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
 }
 
 /// The distance from a bucket's first bit to its last one, if the line of that is prefetched as well.
-fn last_bit_to_prefetch(table: UniformTable<'_>, cached_bytes: usize) -> Option<u64> {
+fn last_bit_to_prefetch(table: LevelTable<'_>, cached_bytes: usize) -> Option<u64> {
     let codec = &table.level.codec;
     let is_prefetched =
         codec.encoding == Encoding::Wide || table.table.memory_bytes() > cached_bytes;
@@ -52,7 +52,7 @@ fn last_bit_to_prefetch(table: UniformTable<'_>, cached_bytes: usize) -> Option<
 
 /// Looking whole groups of keys up.
 struct Contains<'a, 'b, F> {
-    table: UniformTable<'a>,
+    table: LevelTable<'a>,
     last_bit: Option<u64>,
     lookups: &'a Lookups<'b, F>,
     present: &'a mut [bool],
@@ -130,7 +130,7 @@ impl<F: Fn(KeyHash) -> bool> Contains<'_, '_, F> {
 
 /// The keys whose segments have items in the overflow table.
 #[inline(always)]
-fn in_overflowing_segments(table: UniformTable<'_>, hashes: &[KeyHash]) -> u8 {
+fn in_overflowing_segments(table: LevelTable<'_>, hashes: &[KeyHash]) -> u8 {
     let segment = |hash| table.table.segment(table.directory.segment_of(hash));
     let has_overflow = hashes.iter().map(|&hash| u8::from(segment(hash).overflowed() > 0));
     has_overflow.enumerate().fold(0, |bits, (lane, bit)| bits | bit << lane)
@@ -292,7 +292,8 @@ mod tests {
             let inserted = filter.insert_batch(&keys[..items as usize]);
             assert!(inserted.is_ok() || most == 3);
             let mut present = vec![false; keys.len()];
-            let table = filter.as_segments().uniform_table().unwrap();
+            let level = filter.as_segments().uniform().unwrap();
+            let table = filter.as_segments().table_of(&level);
             contains(table, &lookups(&filter, &keys), &mut present);
             with_overflow += usize::from(filter.overflow().has_overflowed());
             let plain: Vec<_> = keys.iter().map(|&key| filter.contains(key)).collect();
@@ -315,7 +316,8 @@ mod tests {
             (100_000, 1e-9, 1, true),
         ] {
             let filter = CuckooFilter::with_capacity(items, rate).unwrap();
-            let table = filter.as_segments().uniform_table().unwrap();
+            let level = filter.as_segments().uniform().unwrap();
+            let table = filter.as_segments().table_of(&level);
             let last_bit = last_bit_to_prefetch(table, CACHED_BYTES / tables);
             assert_eq!(last_bit.is_some(), is_prefetched, "{tables} {filter:?}");
         }

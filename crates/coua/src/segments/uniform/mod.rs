@@ -1,4 +1,4 @@
-//! Groups of keys and of eviction chains, a vector at a time, while all segments have one level.
+//! Groups of keys and of eviction chains, a vector at a time; their segments have one level.
 //!
 //! Places in memory are computed here from segment and bucket numbers, which are checked against the
 //! table. So no caller can make these functions read elsewhere.
@@ -14,7 +14,7 @@ use std::ops::Deref;
 use crate::hash::KeyHash;
 use crate::kernel::{Encoding, LevelGeometry, LevelVectors, Place, SlotCodec, Source};
 use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
-use crate::table::{Directory, Table, prefetch};
+use crate::table::{Directory, Spacing, Table, prefetch};
 
 pub(crate) use lookup::{Lookups, contains};
 pub(super) use moves::{find_moves, test_moves};
@@ -24,9 +24,9 @@ pub(crate) use preview::{Preview, Wanted, bit};
 /// Keys of a group: two vectors of them, so that one's latency covers the other's.
 pub(crate) const WIDTH: usize = 16;
 
-/// A table whose segments all have one level.
+/// A table, and the level of the segments that are read.
 #[derive(Clone, Copy)]
-pub(crate) struct UniformTable<'a> {
+pub(crate) struct LevelTable<'a> {
     pub(super) table: &'a Table,
     pub(super) directory: &'a Directory,
     pub(super) level: &'a LevelGeometry,
@@ -41,7 +41,7 @@ pub(crate) struct KeyGroup {
     pub(super) value: [u64; WIDTH],
     /// Where each segment begins in memory. Only a hint, for prefetching.
     pub(super) base: [u64; WIDTH],
-    /// Where the buckets begin in it; set by vectors.
+    /// Where the buckets begin in it.
     pub(super) primary_bit: [u64; WIDTH],
     pub(super) alternate_bit: [u64; WIDTH],
 }
@@ -61,15 +61,7 @@ impl KeyGroup {
         }
     }
 
-    #[inline(always)]
-    pub(crate) fn set(&mut self, number: usize, place: &Place) {
-        self.segment[number] = u64::from(place.segment);
-        self.primary[number] = place.primary;
-        self.alternate[number] = place.alternate;
-        self.value[number] = place.value;
-    }
-
-    /// Prefetches the buckets of a key that vectors have located.
+    /// Prefetches the buckets of a key.
     #[inline(always)]
     pub(crate) fn prefetch(&self, codec: &SlotCodec, number: usize) {
         for bit in [self.primary_bit[number], self.alternate_bit[number]] {
@@ -84,12 +76,12 @@ impl KeyGroup {
 
 /// Locates a group of keys. Their buckets are to be prefetched next.
 #[inline]
-pub(super) fn locate(table: UniformTable<'_>, hashes: &[KeyHash; WIDTH], keys: &mut KeyGroup) {
+pub(super) fn locate(table: LevelTable<'_>, hashes: &[KeyHash; WIDTH], keys: &mut KeyGroup) {
     with_vectors(Locate { table, hashes, keys });
 }
 
 struct Locate<'a> {
-    table: UniformTable<'a>,
+    table: LevelTable<'a>,
     hashes: &'a [KeyHash; WIDTH],
     keys: &'a mut KeyGroup,
 }
@@ -110,12 +102,12 @@ trait LookAhead {
 
 /// Does the work if it is worth it; false if not.
 #[inline(always)]
-fn look_ahead(table: UniformTable<'_>, work: impl LookAhead) -> bool {
+fn look_ahead(table: LevelTable<'_>, work: impl LookAhead) -> bool {
     with_vectors(Ahead { table, work })
 }
 
 struct Ahead<'a, W> {
-    table: UniformTable<'a>,
+    table: LevelTable<'a>,
     work: W,
 }
 
@@ -136,11 +128,14 @@ impl<W: LookAhead> Kernel for Ahead<'_, W> {
     }
 }
 
-/// A table of one level, and the instructions to work on it.
+/// A table, the level of the segments that are read, and the instructions to read them.
 struct Uniform<'a, I> {
     table: &'a Table,
     directory: &'a Directory,
+    spacing: Option<Spacing>,
     level: LevelVectors<I>,
+    /// Bytes of a segment of the level.
+    bytes: u64,
     /// No bucket begins at or after this bit of a segment.
     end_of_buckets: u64,
 }
@@ -159,14 +154,14 @@ struct SegmentsOf<I: Isa> {
     isa: I,
     /// Where each begins in memory.
     base: I::Vector,
-    /// Bytes that every segment of the table has, less than a word from the end of one.
-    bytes: u64,
+    /// Where the last word of the shortest of them ends, less seven bytes.
+    end: u64,
 }
 
 impl<I: Isa> Source<I::Vector> for SegmentsOf<I> {
     #[inline(always)]
     fn load(self, at: I::Vector) -> I::Vector {
-        let within = at.is_below(self.isa.splat(self.bytes));
+        let within = at.is_below(self.isa.splat(self.end));
         assert!(I::Vector::bits(within) == I::Vector::ALL, "no such bucket");
         let mut addresses = [0; MOST_LANES];
         (self.base + at).store(&mut addresses);
@@ -179,12 +174,15 @@ impl<I: Isa> Source<I::Vector> for SegmentsOf<I> {
 
 impl<'a, I: Isa> Uniform<'a, I> {
     #[inline(always)]
-    fn new(isa: I, table: UniformTable<'a>) -> Self {
-        let UniformTable { table, directory, level } = table;
+    fn new(isa: I, table: LevelTable<'a>) -> Self {
+        let LevelTable { table, directory, level } = table;
+        let bytes = level.bytes();
         // The last word that is read of a bucket begins in the bucket.
-        let bits = 8 * table.least_bytes() + 1;
-        let end_of_buckets = bits.saturating_sub(level.codec.bucket_bits + 64);
-        Self { table, directory, level: LevelVectors::new(isa, level), end_of_buckets }
+        let end_of_buckets = (8 * bytes + 1).saturating_sub(level.codec.bucket_bits + 64);
+        // Only segments of so many bytes are read.
+        let spacing = table.spacing().filter(|spacing| spacing.least_bytes >= bytes);
+        let level = LevelVectors::new(isa, level);
+        Self { table, directory, spacing, level, bytes, end_of_buckets }
     }
 
     /// The same, with an encoding that the compiler knows.
@@ -222,7 +220,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
         let (bits, entries) = self.directory.entries();
         // Two shifts, because a shift by 64 (one segment) is not defined.
         let index = (hash >> 1) >> (63 - bits);
-        if self.table.spacing().is_some() {
+        if self.spacing.is_some() {
             return (index, self.bases(index));
         }
         let mut places = [0; MOST_LANES];
@@ -234,14 +232,13 @@ impl<'a, I: Isa> Uniform<'a, I> {
     /// Segments by their numbers.
     #[inline(always)]
     fn segments(&self, numbers: I::Vector) -> SegmentsOf<I> {
-        let bytes = self.table.least_bytes().saturating_sub(7);
-        SegmentsOf { isa: self.isa, base: self.bases(numbers), bytes }
+        SegmentsOf { isa: self.isa, base: self.bases(numbers), end: self.bytes - 7 }
     }
 
-    /// Where segments begin in memory. Panics if the table has no such segments.
+    /// Where segments begin in memory. Panics if the table has no such segments, or they are shorter than those of the level.
     #[inline(always)]
     fn bases(&self, segments: I::Vector) -> I::Vector {
-        if let Some(spacing) = self.table.spacing() {
+        if let Some(spacing) = self.spacing {
             let exist = segments.is_below(self.splat(self.table.len() as u64));
             assert!(I::Vector::bits(exist) == I::Vector::ALL, "no such segment");
             let distance = segments.multiply_halves(self.splat(spacing.step.into()));
@@ -249,7 +246,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
         }
         let mut numbers = [0; MOST_LANES];
         segments.store(&mut numbers);
-        self.isa.collect(|lane| self.table.segment(numbers[lane] as u32).address() as u64)
+        self.isa.collect(|lane| self.table.segment(numbers[lane] as u32).address_of(self.bytes))
     }
 }
 
@@ -268,7 +265,7 @@ mod tests {
     use crate::CuckooFilter;
     use crate::smoke::few_in_miri;
 
-    struct ReadSegment<'a>(UniformTable<'a>, u64);
+    struct ReadSegment<'a>(LevelTable<'a>, u64);
     impl Kernel for ReadSegment<'_> {
         type Output = ();
 
@@ -281,7 +278,8 @@ mod tests {
     #[should_panic(expected = "no such segment")]
     fn segments_that_do_not_exist_are_not_read() {
         let filter = CuckooFilter::new();
-        let table = filter.as_segments().uniform_table().unwrap();
+        let level = filter.as_segments().uniform().unwrap();
+        let table = filter.as_segments().table_of(&level);
         with_vectors(ReadSegment(table, filter.segments() as u64));
     }
 
@@ -292,11 +290,13 @@ mod tests {
             for capacity in [100, 50_000, 300_000] {
                 let filter = CuckooFilter::builder().hash_bits(bits).capacity(capacity);
                 let filter = filter.build().unwrap();
+                let level = filter.as_segments().uniform().unwrap();
+                let table = filter.as_segments().table_of(&level);
                 for group in few_in_miri(0..1000u64, 300) {
                     let hashes =
                         std::array::from_fn(|number| random_hash(group << 8 | number as u64));
                     let mut keys = KeyGroup::default();
-                    locate(filter.as_segments().uniform_table().unwrap(), &hashes, &mut keys);
+                    locate(table, &hashes, &mut keys);
                     for (number, &hash) in hashes.iter().enumerate() {
                         let (found, single) =
                             (keys.place(number), filter.as_segments().locate(hash));

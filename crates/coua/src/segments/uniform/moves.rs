@@ -1,18 +1,18 @@
 //! Candidate moves of a group of eviction chains.
 
-use super::{LookAhead, Uniform, UniformTable, look_ahead};
+use super::{LevelTable, LookAhead, Uniform, look_ahead};
 use crate::kernel::{ALTERNATE, GROUP, GroupMoves, SLOTS};
 use crate::simd::{Isa, Vector};
 
 /// Finds the moves of a group; false if that does not pay.
 #[inline]
-pub(in crate::segments) fn find_moves(table: UniformTable<'_>, moves: &mut GroupMoves) -> bool {
+pub(in crate::segments) fn find_moves(table: LevelTable<'_>, moves: &mut GroupMoves) -> bool {
     look_ahead(table, Moves::<true> { moves })
 }
 
 /// Finds out which of the moves lead to free slots. [`find_moves`] has found them.
 #[inline]
-pub(in crate::segments) fn test_moves(table: UniformTable<'_>, moves: &mut GroupMoves) {
+pub(in crate::segments) fn test_moves(table: LevelTable<'_>, moves: &mut GroupMoves) {
     moves.free = 0;
     look_ahead(table, Moves::<false> { moves });
 }
@@ -67,7 +67,7 @@ impl<I: Isa> Uniform<'_, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{AnyLevel, CHOICE_BITS, Place};
+    use crate::kernel::{CHOICE_BITS, Place};
     use crate::segments::EvictionChain;
     use crate::simd::{Kernel, with_vectors};
     use crate::{CuckooFilter, KeyHash, WhenFull};
@@ -121,7 +121,8 @@ mod tests {
                 let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
             }
-            let table = filter.as_segments().uniform_table().unwrap();
+            let level = filter.as_segments().uniform().unwrap();
+            let table = filter.as_segments().table_of(&level);
             for group in chains(&filter).as_chunks::<GROUP>().0 {
                 let mut moves = GroupMoves {
                     segment: group.map(|it| it.segment.into()),
@@ -134,7 +135,7 @@ mod tests {
                 test_moves(table, &mut moves);
                 for (number, chain) in group.iter().enumerate() {
                     let candidate = moves.next(number, chain.victim());
-                    let single = filter.as_segments().next_move(AnyLevel, chain);
+                    let single = filter.as_segments().next_move(&level, chain);
                     assert_eq!(candidate, single, "{filter:?}");
                     *(if candidate.has_free_slot { &mut free } else { &mut evicting }) += 1;
                 }

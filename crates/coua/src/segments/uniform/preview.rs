@@ -3,7 +3,7 @@
 //! The buckets of a group are read in vectors before its first key is processed. Processing one key may change the
 //! buckets of later keys, so each key first checks that its buckets are unchanged.
 
-use super::{KeyGroup, LookAhead, Uniform, UniformTable, WIDTH, look_ahead};
+use super::{KeyGroup, LevelTable, LookAhead, Uniform, WIDTH, look_ahead};
 use crate::kernel::{ALTERNATE, Buckets, Encoding, LookupResult, SlotCodec};
 use crate::simd::{Isa, Vector};
 use crate::table::{Segment, SegmentMut};
@@ -80,7 +80,7 @@ impl Preview {
 /// Looks at the buckets of a group of located keys as they are now; false if that does not pay.
 #[inline]
 pub(in crate::segments) fn preview(
-    table: UniformTable<'_>,
+    table: LevelTable<'_>,
     keys: &KeyGroup,
     wanted: Wanted,
     preview: &mut Preview,
