@@ -26,6 +26,7 @@ static SPEC: ModuleSpec = ModuleSpec {
     // major * 10,000 + minor * 100 + patch
     version: 100,
     category: c"cuckoo",
+    category_beside: c"coua",
     value_type: TypeEntry::of::<Value>(),
     commands: commands::COMMANDS,
     settings: settings::ALL,

@@ -128,7 +128,7 @@ pub(crate) fn good(words: &[Vec<u8>], mode: &str, port: u16) -> Vec<u8> {
         format!("*{}\r\n{answers}", words.len() - before)
     };
     let says = match text(&words[0]).as_str() {
-        "COMMAND" => "*1\r\n*1\r\n$7\r\ncf.mdel\r\n".to_owned(),
+        "COMMAND" => "*2\r\n*-1\r\n*1\r\n$7\r\ncf.mdel\r\n".to_owned(),
         "HELLO" => format!("*2\r\n$4\r\nmode\r\n${}\r\n{mode}\r\n", mode.len()),
         "CLUSTER" => format!("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:{port}\r\n"),
         "CF.INFO" if words[1] == b"s" => INFO.to_owned(),

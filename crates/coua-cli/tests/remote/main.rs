@@ -16,6 +16,7 @@ macro_rules! on_both {
     };
 }
 
+mod beside;
 mod carry;
 #[path = "../../../coua-valkey/tests/server/client.rs"]
 #[allow(dead_code, reason = "the module's own tests use all of it")]

@@ -7,11 +7,9 @@ use coua::window::Clock;
 use crate::cuckoo::milliseconds;
 use crate::error::CommandError;
 use crate::parse::integer;
-use crate::server::{Call, Key, Reply, Word};
+use crate::server::{Call, Key, Reply, Word, command_name};
 use crate::value::Value;
 
-/// The command that advances a filter's clock.
-const ADVANCE: &CStr = c"cf.advance";
 /// The event of an advanced clock.
 const ADVANCED: &CStr = c"cuckoo.advance";
 
@@ -29,7 +27,9 @@ fn advance_to_present(call: &Call<'_>, key: &mut Key<'_, Value>) {
     let Some(Value::Native(native)) = key.value_mut() else { return };
     if let Some(clock) = native.advance_to_present() {
         key.notify_changed(ADVANCED);
-        call.replicate(ADVANCE, [Word::Same(1), Word::Text(clock.to_string().as_bytes())]);
+        let clock = clock.to_string();
+        let words = [Word::Same(1), Word::Text(clock.as_bytes())];
+        call.replicate(command_name!("advance"), words);
     }
 }
 

@@ -9,7 +9,7 @@ use coua::KeyHasher;
 
 use crate::cuckoo::{CuckooRequest, Defaults, NativeCuckoo};
 use crate::error::CommandError;
-use crate::server::{Call, Key, Reply, Word, random_bytes};
+use crate::server::{Call, Key, Reply, Word, command_name, random_bytes};
 use crate::settings::key_memory_limit_of;
 use crate::value::Value;
 
@@ -63,6 +63,7 @@ pub(super) fn create(
         return Err(CommandError::NoMemoryToCreate);
     }
     key.set(Value::Native(native))?;
-    call.replicate(c"cf.reserve", iter::once(Word::Same(1)).chain(words.iter().map(Word::Text)));
+    let words = iter::once(Word::Same(1)).chain(words.iter().map(Word::Text));
+    call.replicate(command_name!("reserve"), words);
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::creation::{CREATED, create};
 use crate::cuckoo::{CuckooRequest, Outcome, Outcomes};
 use crate::error::CommandError;
 use crate::parse::{Options, once};
-use crate::server::{Call, Key, Reply, ValueType as _, Word};
+use crate::server::{Call, Key, Reply, ValueType as _, Word, command_name};
 use crate::settings::{GROWTHS, HIGHEST_RATE, INSERTED, REFUSED, key_memory_limit_of, limits_of};
 use crate::value::Value;
 use coua::IfPresent;
@@ -120,8 +120,10 @@ impl Insertion {
         if inserted == outcomes.len() {
             call.replicate_as_called();
         } else if inserted > 0 {
-            let command =
-                if if_present == IfPresent::AddCopy { c"cf.insert" } else { c"cf.insertnx" };
+            let command = match if_present {
+                IfPresent::AddCopy => command_name!("insert"),
+                IfPresent::Skip => command_name!("insertnx"),
+            };
             let begin = [Word::Same(1), Word::Text(b"NOCREATE"), Word::Text(b"ITEMS")];
             let new = (self.first..).zip(outcomes).filter(|(_, it)| it.is_in());
             let new = new.map(|(number, _)| Word::Same(number));

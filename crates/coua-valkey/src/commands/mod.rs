@@ -11,7 +11,7 @@ use std::iter;
 use crate::cuckoo::{Compaction, CompactionPosition, NativeCuckoo, Outcome};
 use crate::error::CommandError;
 use crate::parse::integer;
-use crate::server::{Call, Command, Reply, Word, commands};
+use crate::server::{Call, Command, Reply, Word, command_name, commands};
 use crate::settings::{REMOVED, key_memory_limit_of};
 use crate::value::Value;
 use clock::{advance, advance_clock};
@@ -22,43 +22,43 @@ use insertion::{Insertion, add_item, reply_each};
 
 /// All of them.
 pub(crate) const COMMANDS: &[Command] = commands! {
-    c"cf.reserve", -3, Grow, reserve,
+    "reserve", -3, Grow, reserve,
         c"key capacity:integer [BUCKETSIZE size:integer] [MAXITERATIONS iterations:integer] \
         [EXPANSION expansion:integer] [ERROR rate:double | HASHBITS bits:integer] [SEED seed] \
         [WINDOW length | WINDOWITEMS items:integer] [GENERATIONS generations:integer]",
         c"Creates an empty cuckoo filter";
-    c"cf.add", 3, Grow, add, c"key item",
+    "add", 3, Grow, add, c"key item",
         c"Adds an item, or another copy of it, to a cuckoo filter";
-    c"cf.addnx", 3, Grow, add_absent, c"key item",
+    "addnx", 3, Grow, add_absent, c"key item",
         c"Adds an item to a cuckoo filter if it is absent";
-    c"cf.madd", -3, Grow, add_all, c"key item...", c"Adds items to a cuckoo filter";
-    c"cf.insert", -4, Grow, insert, INSERT_WORDS,
+    "madd", -3, Grow, add_all, c"key item...", c"Adds items to a cuckoo filter";
+    "insert", -4, Grow, insert, INSERT_WORDS,
         c"Adds items to a cuckoo filter; options apply to a new one";
-    c"cf.insertnx", -4, Grow, insert_absent, INSERT_WORDS,
+    "insertnx", -4, Grow, insert_absent, INSERT_WORDS,
         c"Adds absent items to a cuckoo filter; options apply to a new one";
-    c"cf.exists", 3, Read, contains, c"key item", c"Checks whether an item is in a cuckoo filter";
-    c"cf.mexists", -3, Read, contains_all, c"key item...",
+    "exists", 3, Read, contains, c"key item", c"Checks whether an item is in a cuckoo filter";
+    "mexists", -3, Read, contains_all, c"key item...",
         c"Checks which items are in a cuckoo filter";
-    c"cf.count", 3, Read, count, c"key item", c"Counts the copies of an item in a cuckoo filter";
-    c"cf.mcount", -3, Read, count_all, c"key item...",
+    "count", 3, Read, count, c"key item", c"Counts the copies of an item in a cuckoo filter";
+    "mcount", -3, Read, count_all, c"key item...",
         c"Counts the copies of each item in a cuckoo filter";
-    c"cf.del", 3, Shrink, remove, c"key item", c"Removes one copy of an item from a cuckoo filter";
-    c"cf.mdel", -3, Shrink, remove_all, c"key item...",
+    "del", 3, Shrink, remove, c"key item", c"Removes one copy of an item from a cuckoo filter";
+    "mdel", -3, Shrink, remove_all, c"key item...",
         c"Removes one copy of each item from a cuckoo filter";
-    c"cf.scandump", 3, ReadAll, scan_dump, c"key iterator:integer",
+    "scandump", 3, ReadAll, scan_dump, c"key iterator:integer",
         c"Returns the next chunk of a cuckoo filter";
-    c"cf.loadchunk", 4, Grow, load_chunk, c"key iterator:integer data",
+    "loadchunk", 4, Grow, load_chunk, c"key iterator:integer data",
         c"Loads a chunk of a cuckoo filter";
-    c"cf.merge", -3, Merge, merge, c"destination:key source:key...",
+    "merge", -3, Merge, merge, c"destination:key source:key...",
         c"Adds all items of the source filters to the destination";
-    c"cf.compact", -2, Rebuild, compact, c"key [part:integer] [from:integer]",
+    "compact", -2, Rebuild, compact, c"key [part:integer] [from:integer]",
         c"Frees memory of a cuckoo filter after removals";
-    c"cf.advance", 3, Shrink, advance, c"key milliseconds:integer",
+    "advance", 3, Shrink, advance, c"key milliseconds:integer",
         c"Advances the clock of a cuckoo filter with a window";
-    c"cf.note", -4, Grow, note, c"key name value [NX]",
+    "note", -4, Grow, note, c"key name value [NX]",
         c"Sets or removes a note of a cuckoo filter; CF.INFO shows notes";
-    c"cf.info", -2, Read, info, c"key [FULL | field]", c"Describes a cuckoo filter";
-    c"cf.debug", 2, Read, debug, c"key", c"Describes a cuckoo filter in one line";
+    "info", -2, Read, info, c"key [FULL | field]", c"Describes a cuckoo filter";
+    "debug", 2, Read, debug, c"key", c"Describes a cuckoo filter in one line";
 };
 
 /// CF.INSERT and CF.INSERTNX.
@@ -167,7 +167,7 @@ fn remove_here_and_there<T: AsRef<[bool]>>(
     let first = call.count() - removed.len();
     let there = (first..).zip(removed).filter(|(_, removed)| **removed);
     let words = iter::once(1).chain(there.map(|(number, _)| number)).map(Word::Same);
-    call.replicate(c"cf.mdel", words);
+    call.replicate(command_name!("mdel"), words);
     Ok(outcome)
 }
 
@@ -262,7 +262,7 @@ fn compact(call: &Call<'_>) -> Result<Reply, CommandError> {
         call.replicate_as_called();
     }
     if let Some(next) = next {
-        call.schedule(c"cf.compact", next.arguments());
+        call.schedule(command_name!("compact"), next.arguments());
     }
     Ok(Reply::Ok)
 }

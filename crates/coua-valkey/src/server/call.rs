@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
+use super::command::CommandName;
 use super::{raw, server_function};
 use crate::error::CommandError;
 
@@ -152,7 +153,11 @@ impl<'a> Call<'a> {
     }
 
     /// Sends another command to replicas and the append-only file.
-    pub(crate) fn replicate<'w>(&self, command: &CStr, words: impl IntoIterator<Item = Word<'w>>) {
+    pub(crate) fn replicate<'w>(
+        &self,
+        command: CommandName,
+        words: impl IntoIterator<Item = Word<'w>>,
+    ) {
         let mut made = SmallVec::<[_; INLINE_SENT]>::new();
         let mut strings: SmallVec<[_; INLINE_SENT]> = words
             .into_iter()
@@ -172,7 +177,7 @@ impl<'a> Call<'a> {
         unsafe {
             server_function!(RedisModule_Replicate)(
                 self.context,
-                command.as_ptr(),
+                command.on_server().as_ptr(),
                 c"v".as_ptr(),
                 strings.as_mut_ptr(),
                 strings.len(),

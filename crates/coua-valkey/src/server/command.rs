@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_int};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::call::{Call, log};
@@ -11,10 +11,57 @@ use super::reply::{self, Reply};
 use super::{FAILED, OK, catch_panic, raw, server_function};
 use crate::error::CommandError;
 
+/// Whether another module, or the server, has commands CF.*. Then those of this module are COUA.*.
+static IS_BESIDE: AtomicBool = AtomicBool::new(false);
+
+/// Makes the commands COUA.*. Must be called before any is registered.
+pub(super) fn stand_beside() {
+    IS_BESIDE.store(true, Ordering::Relaxed);
+}
+
+/// Whether the commands are COUA.*.
+pub(super) fn is_beside() -> bool {
+    IS_BESIDE.load(Ordering::Relaxed)
+}
+
+/// The name of a command, in lower case.
+#[derive(Clone, Copy)]
+pub(crate) struct CommandName {
+    usual: &'static CStr,
+    beside: &'static CStr,
+}
+
+impl CommandName {
+    /// The two names; each ends with a zero byte.
+    pub(crate) const fn of(usual: &'static str, beside: &'static str) -> Self {
+        Self { usual: c_string(usual), beside: c_string(beside) }
+    }
+
+    /// Its name on this server.
+    pub(super) fn on_server(self) -> &'static CStr {
+        if is_beside() { self.beside } else { self.usual }
+    }
+}
+
+const fn c_string(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("a name ends with its only zero byte"),
+    }
+}
+
+/// The name of a command of the module, without its prefix.
+macro_rules! command_name {
+    ($name:literal) => {
+        crate::server::CommandName::of(concat!("cf.", $name, "\0"), concat!("coua.", $name, "\0"))
+    };
+}
+pub(crate) use command_name;
+
 /// A command of the module.
 pub(crate) struct Command {
-    /// Its name, in lower case.
-    pub(crate) name: &'static CStr,
+    /// Its name.
+    pub(crate) name: CommandName,
     /// Its number of words; negative: the minimum.
     pub(crate) arity: c_int,
     /// The words after its name, the first of them a key, as [`command_docs`](super::command_docs)
@@ -31,9 +78,9 @@ pub(crate) struct Command {
 /// The table of a family's commands. A row has the name, the number of words, the access, the
 /// function, the words and the summary of a [`Command`].
 macro_rules! commands {
-    ($($name:expr, $arity:expr, $access:ident, $function:expr, $words:expr, $summary:expr;)+) => {
+    ($($name:literal, $arity:expr, $access:ident, $function:expr, $words:expr, $summary:expr;)+) => {
         &[$(crate::server::Command {
-            name: $name,
+            name: crate::server::command_name!($name),
             arity: $arity,
             words: $words,
             summary: $summary,
@@ -100,7 +147,7 @@ unsafe extern "C" fn run<F: Work>(
 }
 
 impl Command {
-    /// Whether the server has a command of this name, its own or another module's.
+    /// Whether the server has a command of the usual name, its own or another module's.
     pub(super) fn exists(&self, context: *mut raw::RedisModuleCtx) -> bool {
         // SAFETY: asks for a command by its name; null if it is there but belongs to the server,
         // which is why `register` may still fail.
@@ -110,7 +157,7 @@ impl Command {
                 c"COMMAND".as_ptr(),
                 c"cc".as_ptr(),
                 c"INFO".as_ptr(),
-                self.name.as_ptr(),
+                self.name.usual.as_ptr(),
             )
         };
         if reply.is_null() {
@@ -135,13 +182,14 @@ impl Command {
         context: *mut raw::RedisModuleCtx,
         category: &CStr,
     ) -> Result<(), String> {
-        let refused = || format!("cannot add the command {}", self.name.to_string_lossy());
+        let name = self.name.on_server();
+        let refused = || format!("cannot add the command {}", name.to_string_lossy());
         let last_key = if self.access == Access::Merge { -1 } else { 1 };
         // SAFETY: names and flags are C strings, which the server copies.
         let command = unsafe {
             let created = server_function!(RedisModule_CreateCommand)(
                 context,
-                self.name.as_ptr(),
+                name.as_ptr(),
                 Some(self.run.0),
                 self.access.flags().as_ptr(),
                 1,
@@ -151,7 +199,7 @@ impl Command {
             if created != OK {
                 return Err(refused());
             }
-            server_function!(RedisModule_GetCommand)(context, self.name.as_ptr())
+            server_function!(RedisModule_GetCommand)(context, name.as_ptr())
         };
         if command.is_null()
             || !describe(command, self.arity, self.words, self.summary, self.access)

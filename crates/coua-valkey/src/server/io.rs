@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_longlong};
 use std::io::{self, Read, Write};
 
 use super::call::{bytes_of, log};
+use super::command::CommandName;
 use super::{raw, server_function};
 use crate::redisbloom::{Source, Unreadable};
 
@@ -228,13 +229,13 @@ impl AppendOnly {
     }
 
     /// Writes a call.
-    pub(crate) fn call(&mut self, command: &CStr, position: i64, bytes: &[u8]) {
+    pub(crate) fn call(&mut self, command: CommandName, position: i64, bytes: &[u8]) {
         // SAFETY: valid as promised to `new`. "slb" announces a string of the server, a number, and
         // bytes with their length.
         unsafe {
             server_function!(RedisModule_EmitAOF)(
                 self.io,
-                command.as_ptr(),
+                command.on_server().as_ptr(),
                 c"slb".as_ptr(),
                 self.key,
                 position as c_longlong,

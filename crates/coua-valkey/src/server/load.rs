@@ -6,7 +6,7 @@ use std::panic;
 use std::sync::OnceLock;
 
 use super::call::{bytes_of, log};
-use super::command::Command;
+use super::command::{Command, stand_beside};
 use super::configuration::{Setting, register_settings};
 use super::value_type::TypeEntry;
 use super::{FAILED, OK, catch_panic, raw, server_function};
@@ -33,7 +33,9 @@ pub(crate) struct ModuleSpec {
     pub(crate) value_type: TypeEntry,
     /// The category of access control of its commands.
     pub(crate) category: &'static CStr,
-    /// Its commands. A server that already has one of them keeps its own, and gets none.
+    /// The category where its commands have other names.
+    pub(crate) category_beside: &'static CStr,
+    /// Its commands.
     pub(crate) commands: &'static [Command],
     /// Its settings.
     pub(crate) settings: &'static [&'static Setting],
@@ -119,19 +121,20 @@ fn load(
     }
 }
 
-/// Adds the type and the commands, unless the server has them.
+/// Adds the type and the commands. Where the server has commands of their usual names, they have other names.
 fn register_commands(spec: &ModuleSpec, context: *mut raw::RedisModuleCtx) -> Result<(), String> {
+    let mut category = spec.category;
     if spec.commands.iter().any(|command| command.exists(context)) {
-        let line = "the server already has CF.* commands, so this module adds none";
+        stand_beside();
+        category = spec.category_beside;
+        let line = "the server already has CF.* commands, so those of this module are COUA.*";
         log(context, c"notice", line);
-        return Ok(());
     }
     if !(spec.value_type.create)(context) {
-        let name = spec.value_type.name.to_string_lossy();
-        return Err(format!("another module already has the type {name}"));
+        return Err("another module already has a type of the same name".to_owned());
     }
-    add_category(context, spec.category);
-    spec.commands.iter().try_for_each(|command| command.register(context, spec.category))
+    add_category(context, category);
+    spec.commands.iter().try_for_each(|command| command.register(context, category))
 }
 
 /// Places the memory that this server maps from now on in pages of the usual size, as servers themselves advise: the

@@ -5,6 +5,7 @@ use std::ptr::without_provenance_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::call::bytes_of;
+use super::command::CommandName;
 use super::{Call, OK, catch_panic, raw, server_function};
 
 /// Milliseconds until a command continues: clients come first.
@@ -27,7 +28,7 @@ struct Schedule {
 /// A command on a key, with two more words.
 struct ScheduledCommand {
     number: usize,
-    command: &'static CStr,
+    command: CommandName,
     place: KeyPlace,
     words: [String; 2],
 }
@@ -64,7 +65,7 @@ pub(crate) fn commands_pending() -> u64 {
 impl Call<'_> {
     /// Schedules a command of this module on the first key of the call, unless the call
     /// is replicated: then the primary sends the rest too.
-    pub(crate) fn schedule(&self, command: &'static CStr, words: [String; 2]) {
+    pub(crate) fn schedule(&self, command: CommandName, words: [String; 2]) {
         if self.is_replicated() {
             return;
         }
@@ -109,7 +110,7 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, number: *mut c_void)
             server_function!(RedisModule_SelectDb)(context, *database);
             let reply = server_function!(RedisModule_Call)(
                 context,
-                scheduled.command.as_ptr(),
+                scheduled.command.on_server().as_ptr(),
                 c"!bbb".as_ptr(),
                 key.as_ptr(),
                 key.len(),

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::call::{Call, bytes_of, log};
+use super::command::is_beside;
 use super::io::{self, AppendOnly, RdbReader};
 use super::{FAILED, OK, catch_panic, raw, server_function};
 use crate::error::RdbError;
@@ -109,6 +110,8 @@ impl TypeSlot {
 pub(crate) trait ValueType: Sized + Send + 'static {
     /// Nine letters that all values of the type are marked with in dump files.
     const NAME: &'static CStr;
+    /// The same where another module has the type of that name.
+    const NAME_BESIDE: &'static CStr;
     /// The encoding of what `write` writes, 0..=1023.
     const ENCODING: c_int;
 
@@ -140,7 +143,6 @@ pub(crate) trait ValueType: Sized + Send + 'static {
 
 /// A type of values, to be made known to the server.
 pub(crate) struct TypeEntry {
-    pub(super) name: &'static CStr,
     /// Registers it. Returns false if the server already has a type with this name.
     pub(super) create: fn(*mut raw::RedisModuleCtx) -> bool,
 }
@@ -148,7 +150,7 @@ pub(crate) struct TypeEntry {
 impl TypeEntry {
     /// The entry of a type.
     pub(crate) const fn of<T: ValueType>() -> Self {
-        Self { name: T::NAME, create: create_type::<T> }
+        Self { create: create_type::<T> }
     }
 }
 
@@ -178,7 +180,7 @@ fn create_type<T: ValueType>(context: *mut raw::RedisModuleCtx) -> bool {
     let created = unsafe {
         server_function!(RedisModule_CreateDataType)(
             context,
-            T::NAME.as_ptr(),
+            if is_beside() { T::NAME_BESIDE } else { T::NAME }.as_ptr(),
             T::ENCODING,
             &raw mut methods,
         )

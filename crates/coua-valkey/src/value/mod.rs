@@ -16,7 +16,10 @@ use crate::cuckoo::{
 };
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
-use crate::server::{AppendOnly, RdbReader, TypeSlot, ValueType, block_bytes, random_bytes};
+use crate::server::{
+    AppendOnly, CommandName, RdbReader, TypeSlot, ValueType, block_bytes, command_name,
+    random_bytes,
+};
 use crate::settings::{HIGHEST_RATE, key_memory_limit, limits};
 use chunks::{Incomplete, piece_of};
 
@@ -31,7 +34,7 @@ const PART_MAGIC: [u8; 8] = *b"CouaPart";
 const PEER_MAGIC: [u8; 8] = *b"CouaPeer";
 
 /// The command that loads chunks.
-const LOAD_COMMAND: &CStr = c"CF.LOADCHUNK";
+const LOAD_COMMAND: CommandName = command_name!("loadchunk");
 
 /// The value of a key.
 pub(crate) enum Value {
@@ -233,6 +236,7 @@ fn compact_imported(filter: &mut PeerCuckoo, at: Option<CompactionPosition>) -> 
 impl ValueType for Value {
     /// RedisBloom's name, so that its dump files can be loaded.
     const NAME: &'static CStr = c"MBbloomCF";
+    const NAME_BESIDE: &'static CStr = c"CouaFiltr";
     const ENCODING: c_int = ENCODING;
 
     fn slot() -> &'static TypeSlot {

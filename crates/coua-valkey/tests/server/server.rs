@@ -305,6 +305,14 @@ pub(crate) fn module() -> &'static Path {
     module.as_deref().expect("the module builds, and cargo names libcoua_valkey.so")
 }
 
+/// RedisBloom's module, as `scripts/install-client` installs it.
+pub(crate) fn redisbloom() -> PathBuf {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/clients");
+    let path = Path::new(root).join("redisbloom/redisbloom.so");
+    assert!(path.exists(), "RedisBloom is missing: scripts/install-client redisbloom");
+    path
+}
+
 /// Cargo builds the module for a test program, but does not say where: so it is asked.
 fn build_module() -> Option<PathBuf> {
     // Optimized as it is delivered: what is a library too is compiled without link-time optimization.

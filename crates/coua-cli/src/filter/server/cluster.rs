@@ -20,6 +20,8 @@ pub(super) struct Nodes {
     /// The primaries of a cluster; `None` for a single server.
     cluster: Option<Cluster>,
     connections: HashMap<Node, Connection>,
+    /// How the names of the module's commands begin, on all servers.
+    pub(super) prefix: &'static str,
 }
 
 #[derive(Debug, Default)]
@@ -34,9 +36,11 @@ impl Nodes {
     /// Connects to the server of the address, and finds out whether it belongs to a cluster.
     pub(super) fn connect(address: &Address) -> Result<Self, LinkError> {
         let (address, connections) = (address.clone(), HashMap::new());
-        let mut nodes = Self { address, cluster: None, connections };
+        let mut nodes = Self { address, cluster: None, connections, prefix: "" };
         let first = nodes.first();
-        let says = nodes.connection(&first)?.call(&redis::cmd("HELLO"))?;
+        let connection = nodes.connection(&first)?;
+        let (prefix, says) = (connection.prefix, connection.call(&redis::cmd("HELLO"))?);
+        nodes.prefix = prefix;
         if mode(&says) == Some(b"cluster") {
             let known = vec![first];
             nodes.cluster = Some(Cluster { known, ..Cluster::default() });

@@ -212,8 +212,9 @@ fn tls(node: &Node) -> io::Result<ClientConnection> {
     ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)
 }
 
-/// A command that only this module has: other servers and modules have most of its CF.*.
-const OWN_COMMAND: &str = "CF.MDEL";
+/// The names of a command that only this module has: other servers and modules have most of its CF.*. Beside another
+/// module with CF.*, its commands are COUA.*.
+const OWN_COMMANDS: [&str; 2] = ["COUA.MDEL", "CF.MDEL"];
 
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
                          --loadmodule coua-valkey.so";
@@ -323,6 +324,8 @@ fn node(text: &str) -> Option<Node> {
 pub(super) struct Connection {
     stream: BoundedStream,
     parser: Parser,
+    /// How the names of the module's commands begin.
+    pub(super) prefix: &'static str,
 }
 
 impl fmt::Debug for Connection {
@@ -335,16 +338,18 @@ impl Connection {
     /// Connects to this node as the address says; the node must have the module.
     pub(super) fn open(address: &Address, node: &Node) -> Result<Self, LinkError> {
         let stream = BoundedStream::open(address, node).map_err(LinkError::of_io)?;
-        let mut connection = Self { stream, parser: Parser::new() };
+        let mut connection = Self { stream, parser: Parser::new(), prefix: "" };
         connection.log_in(address)?;
         connection.send_name()?;
         if address.database != 0 {
             connection.call(redis::cmd("SELECT").arg(address.database))?;
         }
-        let known = connection.call(redis::cmd("COMMAND").arg("INFO").arg(OWN_COMMAND))?;
-        let has_module =
-            matches!(&known, Value::Array(of) if matches!(of.first(), Some(Value::Array(_))));
-        if has_module { Ok(connection) } else { Err(LinkError::Refused(NO_MODULE.to_owned())) }
+        let known = connection.call(redis::cmd("COMMAND").arg("INFO").arg(&OWN_COMMANDS))?;
+        let known = if let Value::Array(known) = known { known } else { Vec::new() };
+        let own = known.iter().zip(OWN_COMMANDS).find(|(told, _)| matches!(told, Value::Array(_)));
+        let prefix = own.and_then(|(_, command)| command.strip_suffix("MDEL"));
+        connection.prefix = prefix.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))?;
+        Ok(connection)
     }
 
     fn log_in(&mut self, address: &Address) -> Result<(), LinkError> {

@@ -17,7 +17,7 @@ use std::io;
 /// written out because Lua's are not integers.
 const SCRIPT: &str = "local chunks, at = {}, 0 \
     repeat \
-      local answer = redis.call('CF.SCANDUMP', KEYS[1], string.format('%.0f', at)) \
+      local answer = redis.call(ARGV[1], KEYS[1], string.format('%.0f', at)) \
       at = answer[1] \
       if at ~= 0 then chunks[#chunks + 1] = answer[2] end \
     until at == 0 \
@@ -53,7 +53,9 @@ pub(crate) fn pull(
 
 impl RemoteFilter {
     fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
-        let mut dump = request(key, redis::cmd("EVAL_RO").arg(SCRIPT).arg(1).arg(key));
+        let scan_dump = format!("{}SCANDUMP", self.prefix());
+        let command = redis::cmd("EVAL_RO").arg(SCRIPT).arg(1).arg(key).arg(scan_dump).to_owned();
+        let mut dump = request(key, &command);
         dump.most_bytes = most_bytes;
         let reply = self.run(vec![dump])?.pop().and_then(|request| request.reply);
         let Some(Ok(Value::Array(chunks))) = reply else {
@@ -145,7 +147,7 @@ impl RemoteFilter {
             }
             end += chunk.len();
             // A position is the end of a chunk, plus one.
-            let command = redis::cmd("CF.LOADCHUNK").arg(key).arg(end + 1).arg(chunk).to_owned();
+            let command = self.command("LOADCHUNK").arg(key).arg(end + 1).arg(chunk).to_owned();
             let request = self.run(vec![request(key, &command)])?.pop();
             let Some(Request { reply: Some(Err(reason)), in_doubt, .. }) = request else {
                 continue;

@@ -31,15 +31,15 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// The command's name, and the arguments between the filter's key and the keys. They never let the server create a
+    /// The command's name without its prefix, and the arguments between the filter's key and the keys. They never let the server create a
     /// filter, because it would have the server's defaults.
-    fn arguments(self) -> (&'static str, &'static [&'static str]) {
+    pub(super) fn arguments(self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Self::InsertNew => ("CF.INSERTNX", &["NOCREATE", "ITEMS"]),
-            Self::Insert => ("CF.INSERT", &["NOCREATE", "ITEMS"]),
-            Self::Remove => ("CF.MDEL", &[]),
-            Self::Contains => ("CF.MEXISTS", &[]),
-            Self::Count => ("CF.MCOUNT", &[]),
+            Self::InsertNew => ("INSERTNX", &["NOCREATE", "ITEMS"]),
+            Self::Insert => ("INSERT", &["NOCREATE", "ITEMS"]),
+            Self::Remove => ("MDEL", &[]),
+            Self::Contains => ("MEXISTS", &[]),
+            Self::Count => ("MCOUNT", &[]),
         }
     }
 }
@@ -103,11 +103,15 @@ impl KeyBatch {
         done
     }
 
-    pub(super) fn command(&self, operation: Operation, keys: &BlockKeys, name: &str) -> Cmd {
-        let (command_name, arguments) = operation.arguments();
-        let framing = name.len() + 64;
-        let mut command = Cmd::with_capacity(self.places.len() + 4, self.bytes + framing);
-        command.arg(command_name).arg(name).arg(arguments);
+    /// Adds the arguments of an operation on a filter to its command.
+    pub(super) fn finish(
+        &self,
+        mut command: Cmd,
+        operation: Operation,
+        keys: &BlockKeys,
+        name: &str,
+    ) -> Cmd {
+        command.arg(name).arg(operation.arguments().1);
         for &place in &self.places {
             command.arg(nth_key(keys, place));
         }

@@ -58,6 +58,16 @@ impl RemoteFilter {
         self.in_doubt
     }
 
+    /// A command of the module.
+    pub(super) fn command(&self, name: &str) -> Cmd {
+        redis::cmd(&format!("{}{name}", self.prefix()))
+    }
+
+    /// How the names of the module's commands begin.
+    pub(super) fn prefix(&self) -> &'static str {
+        self.queue.prefix()
+    }
+
     /// How often a connection was lost.
     pub(super) fn losses(&self) -> u64 {
         self.queue.losses
@@ -118,7 +128,7 @@ impl RemoteFilter {
         let beyond = key(name, shards.unwrap_or(0));
         let single = shards.map(|_| name);
         let keys: Vec<_> = self.shards.keys().iter().chain([&beyond]).chain(single).collect();
-        let info = |key: &&String| request(key, redis::cmd("CF.INFO").arg(key).arg("FULL"));
+        let info = |key: &&String| request(key, self.command("INFO").arg(key).arg("FULL"));
         let requests = keys.iter().map(info).collect();
         let keys: Vec<_> = keys.into_iter().cloned().collect();
         let mut found = Vec::new();
@@ -171,7 +181,7 @@ impl RemoteFilter {
     /// server's error text.
     pub(super) fn keep_note(&mut self, name: &str, note: &[u8]) -> Result<Result<bool, String>> {
         let key = &self.shards.keys()[0];
-        let command = redis::cmd("CF.NOTE").arg(key).arg(name).arg(note).arg("NX").to_owned();
+        let command = self.command("NOTE").arg(key).arg(name).arg(note).arg("NX").to_owned();
         let request = request(key, &command);
         let reply = self.run(vec![request])?.pop().and_then(|request| request.reply);
         Ok(reply.map_or(Ok(false), |reply| reply.map(|reply| reply != Value::Nil)))
@@ -183,12 +193,16 @@ impl RemoteFilter {
         let is_too_long = keys.contents.iter().any(|key| key.len() > LONGEST_KEY);
         let batches = if is_too_long { Vec::new() } else { KeyBatch::of(keys, &self.shards) };
         let names = self.shards.keys();
-        let requests = batches.iter().map(|batch| {
-            let key = &names[batch.shard];
-            let mut request = request(key, &batch.command(operation, keys, key));
-            request.first_key = operation.first_key();
-            request
-        });
+        let requests: Vec<_> = batches
+            .iter()
+            .map(|batch| {
+                let key = &names[batch.shard];
+                let command = self.command(operation.arguments().0);
+                let mut request = request(key, &batch.finish(command, operation, keys, key));
+                request.first_key = operation.first_key();
+                request
+            })
+            .collect();
         self.queue.post(requests);
         Pending { operation, batches, keys: keys.hashes.len(), is_too_long }
     }
@@ -304,7 +318,7 @@ impl RemoteFilter {
 
     /// Creates keys; returns whether all of them are new.
     fn reserve(&mut self, keys: &[String], arguments: &[String]) -> Result<bool> {
-        let reserve = |key: &String| request(key, redis::cmd("CF.RESERVE").arg(key).arg(arguments));
+        let reserve = |key: &String| request(key, self.command("RESERVE").arg(key).arg(arguments));
         let mut are_new = true;
         for request in self.run(keys.iter().map(reserve).collect())? {
             match request.reply {

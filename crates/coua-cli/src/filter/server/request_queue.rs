@@ -58,6 +58,11 @@ impl RequestQueue {
         })
     }
 
+    /// How the names of the module's commands begin.
+    pub(super) fn prefix(&self) -> &'static str {
+        self.nodes.prefix
+    }
+
     /// Sends requests. Errors are handled when the requests are taken: then the answers are as if requests for the same
     /// key had been executed in their order.
     pub(super) fn post(&mut self, requests: impl IntoIterator<Item = Request>) {
