@@ -5,7 +5,6 @@ use crate::commands::{
     add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, remove,
     verify,
 };
-#[cfg(feature = "server")]
 use crate::commands::{pull, push};
 use crate::key::UrlForm;
 use crate::terminal::{Exit, Failure, Result, Stream};
@@ -42,9 +41,7 @@ enum Command {
     Merge(merge::MergeArgs),
     Compact(compact::CompactArgs),
     Convert(convert::ConvertArgs),
-    #[cfg(feature = "server")]
     Pull(pull::PullArgs),
-    #[cfg(feature = "server")]
     Push(push::PushArgs),
     Plan(plan::PlanArgs),
     Explore(explore::ExploreArgs),
@@ -75,9 +72,7 @@ impl Command {
             Command::Merge(args) => args.run().map(done),
             Command::Compact(args) => args.run().map(done),
             Command::Convert(args) => args.run().map(done),
-            #[cfg(feature = "server")]
             Command::Pull(args) => args.run().map(done),
-            #[cfg(feature = "server")]
             Command::Push(args) => args.run().map(done),
             Command::Plan(args) => args.run().map(done),
             Command::Explore(args) => args.run().map(done),

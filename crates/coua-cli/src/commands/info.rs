@@ -2,7 +2,6 @@
 
 use crate::args::SecretArgs;
 use crate::clock::{self, moment_text, window_text};
-#[cfg(feature = "server")]
 use crate::filter::server;
 use crate::filter::spec::age_name;
 use crate::filter::{FilterSpec, Location, OnFull, check_files, filter_file};
@@ -45,7 +44,6 @@ impl InfoArgs {
         let (location, spec) = (Location::of(&self.filter_file)?, self.filter.spec());
         location.refuse_on_server(spec.secret.option())?;
         let report = match location {
-            #[cfg(feature = "server")]
             Location::Server(address) => server::report(&address)?,
             Location::File(path) => of_file(&path, &spec)?,
         };

@@ -11,9 +11,7 @@ pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod merge;
 pub(crate) mod plan;
-#[cfg(feature = "server")]
 pub(crate) mod pull;
-#[cfg(feature = "server")]
 pub(crate) mod push;
 pub(crate) mod remove;
 pub(crate) mod verify;

@@ -136,7 +136,6 @@ fn refuse_address(argument: &Path) -> Result<()> {
 pub(crate) fn refuse_server(argument: &Path) -> Result<()> {
     match Location::of(argument)? {
         Location::File(_) => Ok(()),
-        #[cfg(feature = "server")]
         Location::Server(address) => {
             let reason = "is a filter on a server, but only a file is possible here; copy it to one with \
                           `coua pull`";

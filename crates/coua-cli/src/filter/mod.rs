@@ -7,12 +7,11 @@ mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
 mod memory_filter;
-#[cfg(feature = "server")]
 mod new_file;
 mod op;
 mod read_only_file;
 mod run_filter;
-#[cfg(feature = "server")]
+#[cfg_attr(not(feature = "server"), path = "server_absent.rs")]
 pub(crate) mod server;
 mod sharded_file;
 mod sharded_memory;
@@ -22,7 +21,6 @@ mod time_outliers;
 
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};
-#[cfg(feature = "server")]
 pub(crate) use new_file::NewFile;
 pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{Doubts, Profile, RunFilter, Stage, Summary};
@@ -49,10 +47,7 @@ pub(crate) fn open(
     Ok(match location {
         None if is_sharded => Box::new(Arc::new(ShardedMemory::new(spec, inputs, threads)?)),
         None => Box::new(MemoryFilter::new(spec, inputs)?),
-        #[cfg(feature = "server")]
-        Some(Location::Server(address)) => {
-            Box::new(server::ServerFilter::open(address, op, spec, verbosity)?)
-        }
+        Some(Location::Server(address)) => server::open(address, op, spec, verbosity)?,
         Some(Location::File(path)) if op.inserts() => {
             let file = FilterFile::lock(path, verbosity)?;
             file.report_links(verbosity);

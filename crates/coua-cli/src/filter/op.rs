@@ -40,7 +40,6 @@ pub(crate) enum Stop {
     /// There was no room for the key with index `nth`.
     Full { nth: usize, no_room: NoRoom },
     /// A server left some keys without an answer.
-    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "files answer"))]
     Lost { failure: Failure, unanswered: u64 },
     /// Nothing of the run is usable.
     Failed(Failure),

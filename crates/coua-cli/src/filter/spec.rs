@@ -1,8 +1,7 @@
 //! Where a filter is, and its options: from the command line.
 
 use crate::clock::{duration_text, window_text};
-#[cfg(feature = "server")]
-use crate::filter::server::address::{Address, FORM};
+use crate::filter::server::Address;
 use crate::terminal::{Failure, Result, counted};
 use coua::shards::{Division, Shards};
 use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
@@ -13,11 +12,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// The form of an address.
+pub(crate) const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]";
+
 /// The location of a filter.
 #[derive(Clone, Debug)]
 pub(crate) enum Location {
     File(PathBuf),
-    #[cfg(feature = "server")]
     Server(Address),
 }
 
@@ -38,21 +39,12 @@ impl Location {
         }
     }
 
-    #[cfg(feature = "server")]
     fn on_server(text: &str) -> Result<Self> {
         let wrong = |reason| Failure::at(without_password(text), reason);
-        let address = Address::parse(text).map_err(wrong)?;
-        Ok(Self::Server(address.with_password()))
-    }
-
-    #[cfg(not(feature = "server"))]
-    fn on_server(text: &str) -> Result<Self> {
-        let reason = "is a filter on a server, but this program was built without the feature `server` of coua-cli";
-        Err(Failure::at(without_password(text), reason))
+        Address::of(text).map(Self::Server).map_err(wrong)
     }
 
     /// Parses an argument that must be an address.
-    #[cfg(feature = "server")]
     pub(crate) fn address(argument: &Path) -> Result<Address> {
         match Self::of(argument)? {
             Self::Server(address) => Ok(address),
@@ -72,14 +64,9 @@ impl Location {
     }
 
     /// The path of the file; `None` for a server.
-    #[cfg_attr(
-        not(feature = "server"),
-        expect(clippy::unnecessary_wraps, reason = "all are files")
-    )]
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            #[cfg(feature = "server")]
             Self::Server(_) => None,
         }
     }
@@ -417,38 +404,6 @@ mod tests {
         }
         let other = Location::of(Path::new("http://me:secret@h/x")).unwrap_err();
         assert!(other.reason().starts_with("unknown scheme http://"), "{other:?}");
-    }
-
-    #[cfg(feature = "server")]
-    #[test]
-    fn passwords_are_never_shown() {
-        let wrong = |text: &str| match Location::of(Path::new(text)) {
-            Err(Failure::At { name, reason, .. }) => (name, reason),
-            other => panic!("{text}: {other:?}"),
-        };
-        let (name, reason) = wrong("valkey://me:sec@ret@h:x/seen");
-        assert_eq!(name, "valkey://h:x/seen");
-        assert!(!reason.contains("ret@"), "{reason}");
-        for text in [
-            "valkey://me:12/secret@h/seen",
-            "valkey://me:12?secret@h/seen",
-            "valkey://me:12/x?secret=1@h/seen",
-            "valkey://me:12/x#secret@h/seen",
-            "valkey://me:secret/12@h/seen",
-            "valkey://me/secret@h/seen?shards=2",
-            "valkey://h/secret@x",
-        ] {
-            let (name, reason) = wrong(text);
-            assert!(!format!("{name} {reason}").contains("secret"), "{text}: {name} {reason}");
-            assert!(reason.contains("%2F") && reason.contains("%40"), "{text}: {reason}");
-        }
-    }
-
-    #[cfg(not(feature = "server"))]
-    #[test]
-    fn an_address_names_the_feature() {
-        let refused = Location::of(Path::new("valkey://me:secret@h/seen")).unwrap_err();
-        assert!(refused.reason().contains("feature `server`"), "{}", refused.reason());
     }
 
     #[test]

@@ -12,7 +12,6 @@ use unix as system;
 
 #[cfg(not(unix))]
 pub(crate) use portable::NoWaker as Waker;
-#[cfg(feature = "server")]
 pub(crate) use system::create_private;
 pub(crate) use system::{
     change_time, closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened,

@@ -110,7 +110,6 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
 }
 
 /// Creates a file with the permissions of its folder.
-#[cfg(feature = "server")]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }

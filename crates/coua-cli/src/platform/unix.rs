@@ -151,7 +151,6 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
 }
 
 /// Creates a file that no other user may read.
-#[cfg(feature = "server")]
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
 }

@@ -10,6 +10,5 @@ pub(crate) use message::{Exit, Failure, Result, Stream, Verbosity, caught_signal
 pub(crate) use progress::{Counters, Progress};
 pub(crate) use report::{FilterFigures, Report, ReportFormat, write_limit};
 pub(crate) use signals::CancelToken;
-#[cfg(any(feature = "server", test))]
 pub(crate) use text::hexadecimal;
 pub(crate) use text::{byte_of, counted, grouped, known, printable, significant, size};

@@ -35,7 +35,6 @@ pub(crate) fn counted(number: u64, one: &str) -> String {
 }
 
 /// A secret key in hexadecimal digits.
-#[cfg(any(feature = "server", test))]
 pub(crate) fn hexadecimal(key: [u8; 16]) -> String {
     format!("{:032x}", u128::from_le_bytes(key).swap_bytes())
 }

@@ -21,9 +21,9 @@ fn all_commands_work_beside_redisbloom_needs_redisbloom(kind: Kind) {
     assert_eq!(run_with(b"b\nx\nc\n", ["check", &at]).text(), "b\nc\n");
     run_with(b"c\n", ["remove", &at]).good();
     assert_eq!(run(["info", "--json", &at]).json()["items"], 2);
-    run(["pull", &at, &file]).good();
-    let copy = address(&server, "copy");
-    run(["push", &file, &copy]).good();
+    let (copy, key) = (address(&server, "copy"), folder.join("key"));
+    run(["pull", &at, &file, "--secret", &key]).good();
+    run(["push", &file, &copy, "--secret", &key]).good();
     assert_eq!(run_with(b"a\nb\nc\n", ["check", &copy]).text(), "a\nb\n");
     let names = server.client().good("INFO commandstats").to_string();
     assert!(names.contains("cmdstat_coua.insertnx") && !names.contains("cmdstat_cf."), "{names}");

@@ -18,6 +18,7 @@ on_both!(
     every_command_works_on_a_cluster,
     a_primary_that_is_killed_loses_no_line,
     slots_that_move_are_followed,
+    a_replica_that_takes_over_is_told,
 );
 
 /// All rights that the program needs, from docs/valkey.md.
@@ -110,6 +111,36 @@ fn slots_that_move_are_followed(kind: Kind) {
     assert_eq!(messages(&mut child), "");
     assert_eq!(folder.read("out"), expected(&text), "nothing is lost or repeated");
     assert_eq!(run_with(&text, ["dedup", "--filter", &at]).good(), b"");
+}
+
+/// Nobody else says so: no connection is lost.
+fn a_replica_that_takes_over_is_told(kind: Kind) {
+    let cluster = Cluster::start(kind, PATIENT);
+    let at = address(&cluster[0], "seen?shards=16");
+    let folder = Folder::new();
+    let out = folder.file("out", "");
+    let mut child =
+        coua(["dedup", "--filter", &at, "-o", &out]).stdin(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take().unwrap();
+    let is_done = AtomicBool::new(false);
+    let text = thread::scope(|scope| {
+        let feeding = scope.spawn(|| feed(stdin, &is_done));
+        until(|| fs::metadata(&out).unwrap().len() > 0);
+        cluster[1 + PRIMARIES].client().good("CLUSTER FAILOVER TAKEOVER");
+        let role = |node: usize| cluster[node].client().info("replication", "role");
+        until(|| role(1).as_deref() == Some("slave"));
+        thread::sleep(Duration::from_millis(500));
+        is_done.store(true, Ordering::Relaxed);
+        feeding.join().unwrap()
+    });
+    assert!(wait(&mut child).success());
+    let said = messages(&mut child);
+    let [old, new] = [1, 1 + PRIMARIES].map(|node| cluster[node].port());
+    let line = format!("127.0.0.1:{new} has become the owner of the slots of 127.0.0.1:{old};");
+    assert_eq!(said.matches(&line).count(), 1, "{said}");
+    let all = expected(&text);
+    let printed = folder.read("out");
+    assert!(printed.len() >= all.len(), "{said}");
 }
 
 /// Writes lines, little by little, until it is done or fails; returns everything written.

@@ -62,7 +62,7 @@ fn told_after(seconds: &str, command: &str, manners: Manners) -> String {
 #[test]
 fn what_is_no_reply_is_told() {
     let nested = b"*1\r\n".repeat(200_000);
-    let wrong: [&[u8]; 10] = [
+    let wrong: [&[u8]; 12] = [
         b"garbage\r\n",
         b"\r\n",
         b"\0\xff\xfe\x80",
@@ -72,6 +72,9 @@ fn what_is_no_reply_is_told() {
         b"$1\r\nabcd\r\n",
         b"|x\r\n",
         b"+\xff\xff\r\n",
+        // Of the other protocol.
+        b"%1\r\n+a\r\n:1\r\n",
+        b">2\r\n+a\r\n:1\r\n",
         &nested,
     ];
     for answer in wrong {
@@ -91,7 +94,7 @@ fn what_is_no_reply_is_told() {
 
 #[test]
 fn replies_of_the_wrong_kind_are_told() {
-    let wrong: [&[u8]; 9] = [
+    let wrong: [&[u8]; 7] = [
         b"+OK\r\n",
         b":5\r\n",
         b"$-1\r\n",
@@ -99,8 +102,6 @@ fn replies_of_the_wrong_kind_are_told() {
         b"*1\r\n:1\r\n",
         b"*3\r\n:2\r\n:-7\r\n:9223372036854775807\r\n",
         b"*3\r\n:-9\r\n+1\r\n:0\r\n",
-        b"%1\r\n+a\r\n:1\r\n",
-        b">2\r\n+a\r\n:1\r\n",
     ];
     for answer in wrong {
         for (command, question) in COMMANDS {

@@ -1,7 +1,6 @@
 //! The parts of a filter that the page shows.
 
 use crate::clock;
-#[cfg(feature = "server")]
 use crate::filter::server;
 use crate::filter::{FilterSpec, Location, check_files, filter_file};
 use crate::terminal::{Failure, Result, Verbosity};
@@ -38,13 +37,11 @@ impl Excerpt {
     pub(super) fn of(
         filter: &Path,
         spec: &FilterSpec,
-        #[cfg_attr(not(feature = "server"), expect(unused, reason = "for filters on servers"))]
         verbosity: Verbosity,
         keys: &[String],
     ) -> Result<Self> {
         match Location::of(filter)? {
             Location::File(path) => Self::of_file(&path, spec, keys),
-            #[cfg(feature = "server")]
             Location::Server(address) => {
                 let (filter, _) = server::pull(&address, verbosity)?;
                 let mut snapshot = Vec::new();

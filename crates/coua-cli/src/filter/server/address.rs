@@ -1,6 +1,7 @@
 //! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
 
 use crate::clock;
+use crate::filter::spec::FORM;
 use percent_encoding::percent_decode_str;
 use std::env;
 use std::fmt;
@@ -15,9 +16,6 @@ const MOST_SHARDS: u32 = 16_384;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The environment variable with the password, if the address has none.
 const PASSWORD: &str = "COUA_SERVER_PASSWORD";
-
-/// The form of an address.
-pub(crate) const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]";
 
 /// The address of a filter on a server.
 #[derive(Clone, PartialEq)]
@@ -51,20 +49,20 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
-    /// Adds the password of the environment, if the address has none.
-    pub(crate) fn with_password(mut self) -> Self {
-        if self.password.is_none() {
-            self.password = env::var(PASSWORD).ok().filter(|password| !password.is_empty());
+    /// Parses an address, or says what is wrong with it. Without a password it has that of the environment.
+    pub(crate) fn of(text: &str) -> Result<Self, String> {
+        let mut address = Self::parse(text)?;
+        if address.password.is_none() {
+            address.password = env::var(PASSWORD).ok().filter(|password| !password.is_empty());
         }
-        self
+        Ok(address)
     }
 
     pub(super) fn has_tls(&self) -> bool {
         matches!(self.scheme.as_str(), "valkeys" | "rediss")
     }
 
-    /// Parses an address, or says what is wrong with it.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, String> {
         if has_at_after_host(text) {
             return Err(format!(
                 "has an @ after the host; in a password write / as %2F, ? as %3F, # as %23 and @ as %40, \
@@ -158,6 +156,9 @@ fn decoded(text: &str, what: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::Location;
+    use crate::terminal::Failure;
+    use std::path::Path;
 
     fn parse(text: &str) -> Result<Address, String> {
         Address::parse(text)
@@ -220,5 +221,29 @@ mod tests {
         let address = parse("valkey://me:sec%2Fret%40@h/a%40b").unwrap();
         assert_eq!(address.password.as_deref(), Some("sec/ret@"));
         assert_eq!(address.name, "a@b");
+    }
+
+    #[test]
+    fn passwords_are_never_shown() {
+        let wrong = |text: &str| match Location::of(Path::new(text)) {
+            Err(Failure::At { name, reason, .. }) => (name, reason),
+            other => panic!("{text}: {other:?}"),
+        };
+        let (name, reason) = wrong("valkey://me:sec@ret@h:x/seen");
+        assert_eq!(name, "valkey://h:x/seen");
+        assert!(!reason.contains("ret@"), "{reason}");
+        for text in [
+            "valkey://me:12/secret@h/seen",
+            "valkey://me:12?secret@h/seen",
+            "valkey://me:12/x?secret=1@h/seen",
+            "valkey://me:12/x#secret@h/seen",
+            "valkey://me:secret/12@h/seen",
+            "valkey://me/secret@h/seen?shards=2",
+            "valkey://h/secret@x",
+        ] {
+            let (name, reason) = wrong(text);
+            assert!(!format!("{name} {reason}").contains("secret"), "{text}: {name} {reason}");
+            assert!(reason.contains("%2F") && reason.contains("%40"), "{text}: {reason}");
+        }
     }
 }

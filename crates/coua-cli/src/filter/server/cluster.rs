@@ -4,19 +4,23 @@
 //! The key is a promise: every process, of any version, must find an item in the same shard.
 
 use super::address::Address;
-use super::connection::{Connection, LinkError, MOST_BYTES_OF_SLOTS, Node};
+use super::connection::{Connection, LinkError, Node};
+use super::protocol::{Command, Value};
+use crate::terminal::Verbosity;
 use coua::KeyHash;
-use redis::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// The largest number of servers remembered for a cluster: it cannot have more primaries than slots.
 const MOST_NODES: usize = 16_384;
+/// The most bytes of a reply to CLUSTER SLOTS, with each slot a separate range with a replica.
+const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
 
 /// The servers of a filter, and the connections to them.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    address: Address,
+    pub(super) address: Address,
+    pub(super) verbosity: Verbosity,
     /// The primaries of a cluster; `None` for a single server.
     cluster: Option<Cluster>,
     connections: HashMap<Node, Connection>,
@@ -26,24 +30,43 @@ pub(super) struct Nodes {
 
 #[derive(Debug, Default)]
 struct Cluster {
-    /// First slot, last slot, primary.
-    ranges: Vec<(u16, u16, Node)>,
+    ranges: Vec<SlotRange>,
     /// All nodes ever seen; any of them can be asked for the current ones.
     known: Vec<Node>,
 }
 
+#[derive(Debug)]
+struct SlotRange {
+    first: u16,
+    last: u16,
+    primary: Node,
+    replicas: Vec<Node>,
+}
+
+impl SlotRange {
+    fn read(range: &Value, told_by: &Node) -> Option<Self> {
+        let [Value::Int(first), Value::Int(last), nodes @ ..] = range.elements()? else {
+            return None;
+        };
+        let nodes: Option<Vec<_>> = nodes.iter().map(|told| node(told, told_by)).collect();
+        let mut replicas = nodes.filter(|nodes| !nodes.is_empty())?;
+        let primary = replicas.remove(0);
+        let [first, last] = [first, last].map(|slot| u16::try_from(*slot));
+        Some(Self { first: first.ok()?, last: last.ok()?, primary, replicas })
+    }
+}
+
 impl Nodes {
     /// Connects to the server of the address, and finds out whether it belongs to a cluster.
-    pub(super) fn connect(address: &Address) -> Result<Self, LinkError> {
+    pub(super) fn connect(address: &Address, verbosity: Verbosity) -> Result<Self, LinkError> {
         let (address, connections) = (address.clone(), HashMap::new());
-        let mut nodes = Self { address, cluster: None, connections, prefix: "" };
+        let mut nodes = Self { address, verbosity, cluster: None, connections, prefix: "" };
         let first = nodes.first();
         let connection = nodes.connection(&first)?;
-        let (prefix, says) = (connection.prefix, connection.call(&redis::cmd("HELLO"))?);
+        let (prefix, says) = (connection.prefix, connection.call(&Command::new("HELLO"))?);
         nodes.prefix = prefix;
-        if mode(&says) == Some(b"cluster") {
-            let known = vec![first];
-            nodes.cluster = Some(Cluster { known, ..Cluster::default() });
+        if says.field("mode").and_then(Value::text) == Some(b"cluster") {
+            nodes.cluster = Some(Cluster { known: vec![first], ..Cluster::default() });
             nodes.learn()?;
         }
         Ok(nodes)
@@ -56,9 +79,9 @@ impl Nodes {
     /// The node that has a slot.
     pub(super) fn of(&self, slot: u16) -> Result<Node, LinkError> {
         let Some(cluster) = &self.cluster else { return Ok(self.first()) };
-        let found = cluster.ranges.iter().find(|(from, to, _)| (*from..=*to).contains(&slot));
+        let found = cluster.ranges.iter().find(|range| (range.first..=range.last).contains(&slot));
         found
-            .map(|(_, _, node)| node.clone())
+            .map(|range| range.primary.clone())
             .ok_or_else(|| LinkError::NotNow(format!("no node of the cluster serves slot {slot}")))
     }
 
@@ -78,12 +101,11 @@ impl Nodes {
     /// Asks the cluster again which node has which slots. The first answer is used.
     pub(super) fn learn(&mut self) -> Result<(), LinkError> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
+        let command = Command::new("CLUSTER").arg("SLOTS");
         let mut last = LinkError::NotNow("no node of the cluster replies".to_owned());
         for node in cluster.known.clone() {
-            match self.connection(&node).and_then(|connection| {
-                let command = redis::cmd("CLUSTER").arg("SLOTS").to_owned();
-                connection.call_for(&command, MOST_BYTES_OF_SLOTS)
-            }) {
+            let connection = self.connection(&node);
+            match connection.and_then(|open| open.call_for(&command, MOST_BYTES_OF_SLOTS)) {
                 Ok(slots) => return self.record_slots(&slots, &node),
                 Err(error) => {
                     self.forget(&node);
@@ -95,27 +117,26 @@ impl Nodes {
     }
 
     fn record_slots(&mut self, slots: &Value, told_by: &Node) -> Result<(), LinkError> {
-        let wrong = || LinkError::Refused("unexpected reply to CLUSTER SLOTS".to_owned());
         let Some(cluster) = &mut self.cluster else { return Ok(()) };
-        let Value::Array(ranges) = slots else { return Err(wrong()) };
-        cluster.ranges.clear();
-        for range in ranges {
-            let Value::Array(parts) = range else { return Err(wrong()) };
-            let [Value::Int(from), Value::Int(to), primary, replicas @ ..] = parts.as_slice()
-            else {
-                return Err(wrong());
-            };
-            let (from, to) = (u16::try_from(*from), u16::try_from(*to));
-            let (Ok(from), Ok(to)) = (from, to) else { return Err(wrong()) };
-            let primary = node(primary, told_by).ok_or_else(wrong)?;
-            let replicas = replicas.iter().filter_map(|replica| node(replica, told_by));
-            for node in std::iter::once(primary.clone()).chain(replicas) {
-                if cluster.known.len() < MOST_NODES && !cluster.known.contains(&node) {
-                    cluster.known.push(node);
+        let read = |range| SlotRange::read(range, told_by);
+        let ranges = slots.elements().and_then(|ranges| ranges.iter().map(read).collect());
+        let Some::<Vec<_>>(ranges) = ranges else {
+            return Err(LinkError::Refused("unexpected reply to CLUSTER SLOTS".to_owned()));
+        };
+        for range in &ranges {
+            for node in [&range.primary].into_iter().chain(&range.replicas) {
+                if cluster.known.len() < MOST_NODES && !cluster.known.contains(node) {
+                    cluster.known.push(node.clone());
                 }
             }
-            cluster.ranges.push((from, to, primary));
         }
+        for (old, new) in successions(&cluster.ranges, &ranges) {
+            self.verbosity.say(format_args!(
+                "{}: {new} has become the owner of the slots of {old}; what {old} had not passed on to it is new again",
+                self.address
+            ));
+        }
+        cluster.ranges = ranges;
         Ok(())
     }
 
@@ -124,24 +145,24 @@ impl Nodes {
     }
 }
 
-/// A node of CLUSTER SLOTS.
-fn node(value: &Value, told_by: &Node) -> Option<Node> {
-    let Value::Array(parts) = value else { return None };
-    let [host, Value::Int(port), ..] = parts.as_slice() else { return None };
-    let host = match host {
-        Value::BulkString(host) => String::from_utf8(host.clone()).ok()?,
-        _ => String::new(),
-    };
-    Some(Node { host, port: u16::try_from(*port).ok()? }.told_by(told_by))
+/// Nodes that have lost all their slots, each with a node that had none and now has some of these. A planned move of slots
+/// takes them one by one.
+fn successions<'a>(before: &'a [SlotRange], now: &'a [SlotRange]) -> Vec<(&'a Node, &'a Node)> {
+    let owns = |ranges: &[SlotRange], node: &Node| ranges.iter().any(|it| it.primary == *node);
+    let mut found = Vec::new();
+    for range in now.iter().filter(|range| !owns(before, &range.primary)) {
+        let old = before.iter().find(|old| (old.first..=old.last).contains(&range.first));
+        let pair = old.map(|old| (&old.primary, &range.primary));
+        found.extend(pair.filter(|pair| !owns(now, pair.0) && !found.contains(pair)));
+    }
+    found
 }
 
-/// The field `mode` of a reply to HELLO.
-fn mode(says: &Value) -> Option<&[u8]> {
-    let mut fields = says.as_map_iter()?;
-    fields.find_map(|(name, value)| match (name, value) {
-        (Value::BulkString(name), Value::BulkString(value)) if name == b"mode" => Some(&**value),
-        _ => None,
-    })
+/// A node of CLUSTER SLOTS.
+fn node(value: &Value, told_by: &Node) -> Option<Node> {
+    let [host, Value::Int(port), ..] = value.elements()? else { return None };
+    let host = String::from_utf8(host.text().unwrap_or_default().to_vec()).ok()?;
+    Some(Node { host, port: u16::try_from(*port).ok()? }.told_by(told_by))
 }
 
 /// The number of slots of a cluster.
@@ -197,7 +218,7 @@ mod tests {
     #[test]
     fn nodes_without_a_host_are_where_the_one_is_that_tells() {
         let told_by = Node { host: "here".to_owned(), port: 1 };
-        let host = |text: &str| Value::BulkString(text.into());
+        let host = |text: &str| Value::Text(text.into());
         for (host, expected) in [
             (host("there"), "there"),
             (host(""), "here"),

@@ -3,14 +3,14 @@
 //! CF.SCANDUMP returns an [image], and CF.LOADCHUNK loads one.
 
 use super::address::Address;
-use super::connection::Request;
+use super::protocol::{Command, Value};
 use super::remote_filter::{RemoteFilter, request};
+use super::request_queue::Request;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
 use coua::image::{self, Body, Head, Hints, ListedHashes};
 use coua::window::{AgeFrom, Generations};
 use coua::{CuckooFilter, Load, WhenFull};
-use redis::Value;
 use std::io;
 
 /// Dumps the filter in one command: the server executes nothing else meanwhile, so the dump is consistent. Numbers are
@@ -37,7 +37,7 @@ pub(crate) fn pull(
     let keys = found.key_spec(address)?;
     let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
-    for key in filter.keys() {
+    for key in filter.shards.keys().to_vec() {
         let shard = filter.shard(&key, most_bytes)?;
         match &mut union {
             None => union = Some(shard),
@@ -53,8 +53,8 @@ pub(crate) fn pull(
 
 impl RemoteFilter {
     fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
-        let scan_dump = format!("{}SCANDUMP", self.prefix());
-        let command = redis::cmd("EVAL_RO").arg(SCRIPT).arg(1).arg(key).arg(scan_dump).to_owned();
+        let scan_dump = format!("{}SCANDUMP", self.queue.nodes.prefix);
+        let command = Command::new("EVAL_RO").arg(SCRIPT).arg("1").arg(key).arg(scan_dump);
         let mut dump = request(key, &command);
         dump.most_bytes = most_bytes;
         let reply = self.run(vec![dump])?.pop().and_then(|request| request.reply);
@@ -64,7 +64,7 @@ impl RemoteFilter {
         };
         let mut bytes = Vec::new();
         for chunk in chunks {
-            if let Value::BulkString(chunk) = chunk {
+            if let Value::Text(chunk) = chunk {
                 bytes.extend_from_slice(&chunk);
             }
         }
@@ -134,7 +134,7 @@ const PERHAPS: &str =
 impl RemoteFilter {
     /// A new key in the slot of the filter's key: its hash tag is the filter's name.
     fn temporary_key(&self) -> Result<String> {
-        let [name] = self.keys().try_into().map_err(|_| self.failure(NO_SHARDS))?;
+        let name = &self.shards.keys()[0];
         Ok(format!("{{{name}}}.coua-push-{}", self.seed()?))
     }
 
@@ -147,7 +147,7 @@ impl RemoteFilter {
             }
             end += chunk.len();
             // A position is the end of a chunk, plus one.
-            let command = self.command("LOADCHUNK").arg(key).arg(end + 1).arg(chunk).to_owned();
+            let command = self.command("LOADCHUNK", key).arg((end + 1).to_string()).arg(chunk);
             let request = self.run(vec![request(key, &command)])?.pop();
             let Some(Request { reply: Some(Err(reason)), in_doubt, .. }) = request else {
                 continue;
@@ -167,9 +167,9 @@ impl RemoteFilter {
 
     /// Renames the complete key to the name of the filter, unless another client has made a key of that name.
     fn give_name(&mut self, temporary: &str) -> Result<()> {
-        let name = self.keys().remove(0);
-        let command = redis::cmd("RENAMENX").arg(temporary).arg(&name).to_owned();
-        let request = self.run(vec![request(&name, &command)])?.pop();
+        let name = &self.shards.keys()[0];
+        let command = Command::new("RENAMENX").arg(temporary).arg(name);
+        let request = self.run(vec![request(name, &command)])?.pop();
         match request.map(|request| (request.reply, request.in_doubt)) {
             Some((Some(Ok(Value::Int(1))), _)) => Ok(()),
             Some((Some(Err(reason)), true)) if reason == "no such key" => {
@@ -181,7 +181,7 @@ impl RemoteFilter {
     }
 
     fn remove(&mut self, key: &str) -> Result<()> {
-        let removed = self.run(vec![request(key, redis::cmd("DEL").arg(key))])?.pop();
+        let removed = self.run(vec![request(key, &Command::new("DEL").arg(key))])?.pop();
         match removed.and_then(|request| request.reply) {
             Some(Err(reason)) => Err(self.failure(&reason)),
             _ => Ok(()),

@@ -2,16 +2,17 @@
 //! described, and transferred as a whole.
 //!
 //! A filter is one key of the server, or one per shard. An [`Address`] leads to the nodes of a `cluster` with a
-//! `connection` to each, which has limits. The `request_queue` sends each request to its node and returns the reply,
-//! despite lost connections; `reorder` corrects answers in the wrong order. `module_commands` encodes operations on
-//! keys as commands. The [`ServerFilter`] of a run is built on the `remote_filter`. [`pull`] and [`push`] transfer a
-//! whole filter as an `image`.
+//! `connection` to each, which has limits, and speaks the `protocol`. The `request_queue` sends each request to its node
+//! and returns the reply, despite lost connections; it corrects answers in the wrong order. `module_commands` encodes
+//! operations on keys as commands. The filter of a run (`server_filter`) is built on the `remote_filter`. [`pull`] and
+//! [`push`] transfer a whole filter as an `image`.
 
-pub(crate) mod address;
+mod address;
 mod cluster;
 mod connection;
 mod image;
 mod module_commands;
+mod protocol;
 mod remote_filter;
 mod request_queue;
 mod reserve;
@@ -19,4 +20,4 @@ mod server_filter;
 
 pub(crate) use address::Address;
 pub(crate) use image::{pull, push};
-pub(crate) use server_filter::{ServerFilter, report};
+pub(crate) use server_filter::{open, report};

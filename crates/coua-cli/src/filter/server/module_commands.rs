@@ -1,11 +1,11 @@
 //! The module's commands: operations on keys, in batches per shard; and CF.INFO.
 
 use super::cluster::Shards;
+use super::protocol::Value;
 use crate::filter::OnFull;
 use crate::key::{BlockKeys, KeySpec};
 use crate::terminal::{FilterFigures, Result};
 use coua::window::{Clock, Window};
-use redis::{Cmd, FromRedisValue, Value};
 use std::fmt::Display;
 
 /// The most keys in a command: enough to make its overhead small, few enough not to delay other clients.
@@ -33,7 +33,7 @@ pub(super) enum Operation {
 impl Operation {
     /// The command's name without its prefix, and the arguments between the filter's key and the keys. They never let the server create a
     /// filter, because it would have the server's defaults.
-    pub(super) fn arguments(self) -> (&'static str, &'static [&'static str]) {
+    pub(super) fn command(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::InsertNew => ("INSERTNX", &["NOCREATE", "ITEMS"]),
             Self::Insert => ("INSERT", &["NOCREATE", "ITEMS"]),
@@ -53,7 +53,7 @@ impl Operation {
     /// The position of the first key among the arguments, if equal keys may get different answers: a 1 for the first.
     pub(super) fn first_key(self) -> Option<usize> {
         let goes_to_the_first = matches!(self, Self::InsertNew | Self::Remove);
-        goes_to_the_first.then(|| 2 + self.arguments().1.len())
+        goes_to_the_first.then(|| 2 + self.command().1.len())
     }
 
     /// Whether `number` is a possible answer.
@@ -103,26 +103,12 @@ impl KeyBatch {
         done
     }
 
-    /// Adds the arguments of an operation on a filter to its command.
-    pub(super) fn finish(
-        &self,
-        mut command: Cmd,
-        operation: Operation,
-        keys: &BlockKeys,
-        name: &str,
-    ) -> Cmd {
-        command.arg(name).arg(operation.arguments().1);
-        for &place in &self.places {
-            command.arg(nth_key(keys, place));
-        }
-        command
+    /// Its keys.
+    pub(super) fn keys<'a>(&'a self, all: &'a BlockKeys) -> impl Iterator<Item = &'a [u8]> {
+        let BlockKeys { contents, .. } = all;
+        let start = |place: usize| place.checked_sub(1).map_or(0, |before| contents.ends[before]);
+        self.places.iter().map(move |&place| &contents.bytes[start(place)..contents.ends[place]])
     }
-}
-
-fn nth_key(keys: &BlockKeys, nth: usize) -> &[u8] {
-    let keys = &keys.contents;
-    let start = nth.checked_sub(1).map_or(0, |before| keys.ends[before]);
-    &keys.bytes[start..keys.ends[nth]]
 }
 
 /// All shards of a filter together.
@@ -164,8 +150,8 @@ impl Description {
         let mut all = Self { fewest_items: u64::MAX, ..Self::default() };
         let (mut used, mut rates) = (Some(0.0), Some(0.0));
         for shard in shards {
-            let number = |name| field(shard, name).and_then(whole);
-            let real = |name| field(shard, name).and_then(real);
+            let number = |name| shard.field(name).and_then(whole);
+            let real = |name| shard.field(name).and_then(real);
             let items = number("Number of items inserted")?;
             let slots = number("Number of buckets")?.checked_mul(number("Bucket size")?)?;
             all.shards += 1;
@@ -175,7 +161,7 @@ impl Description {
             all.memory_bytes = all.memory_bytes.checked_add(number("Size")?)?;
             all.slots = all.slots.checked_add(slots)?;
             all.is_fixed |= number("Expansion rate")? == 0;
-            all.is_of_redisbloom |= field(shard, "Layout").is_some();
+            all.is_of_redisbloom |= shard.field("Layout").is_some();
             all.fewest_items = all.fewest_items.min(items);
             all.most_items = all.most_items.max(items);
             used = used.zip(real("Load")).map(|(used, load)| used + load * slots as f64);
@@ -204,7 +190,7 @@ impl Description {
 
 /// The window of a shard, if it has one.
 pub(super) fn window(shard: &Value) -> Option<Window> {
-    let number = |name| field(shard, name).and_then(whole);
+    let number = |name| shard.field(name).and_then(whole);
     let timed = number("Window milliseconds").map(|length| (Clock::Arrival, length));
     let (clock, length) =
         timed.or_else(|| number("Window items").map(|items| (Clock::Count, items)))?;
@@ -214,26 +200,19 @@ pub(super) fn window(shard: &Value) -> Option<Window> {
 
 /// The note with the name `wanted`.
 fn note(shard: &Value, wanted: &str) -> Option<Vec<u8>> {
-    let notes = Vec::<Vec<u8>>::from_redis_value_ref(field(shard, "Notes")?).ok()?;
-    let found = notes.chunks_exact(2).find(|note| note[0] == wanted.as_bytes())?;
-    Some(found[1].clone())
-}
-
-fn field<'a>(fields: &'a Value, wanted: &str) -> Option<&'a Value> {
-    let is_wanted = |name: &Value| match name {
-        Value::SimpleString(name) => name == wanted,
-        Value::BulkString(name) => name == wanted.as_bytes(),
-        _ => false,
-    };
-    fields.as_map_iter()?.find(|(name, _)| is_wanted(name)).map(|(_, value)| value)
+    shard.field("Notes")?.field(wanted)?.text().map(<[u8]>::to_vec)
 }
 
 fn whole(value: &Value) -> Option<u64> {
-    u64::from_redis_value_ref(value).ok()
+    if let Value::Int(number) = value { u64::try_from(*number).ok() } else { None }
 }
 
 fn real(value: &Value) -> Option<f64> {
-    f64::from_redis_value_ref(value).ok().filter(|value| value.is_finite() && *value >= 0.0)
+    let real = match value {
+        Value::Int(number) => *number as f64,
+        value => str::from_utf8(value.text()?).ok()?.parse().ok()?,
+    };
+    Some(real).filter(|real: &f64| real.is_finite() && *real >= 0.0)
 }
 
 impl From<&Description> for FilterFigures {

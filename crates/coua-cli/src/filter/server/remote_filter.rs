@@ -2,22 +2,21 @@
 
 use super::address::Address;
 use super::cluster::{Shards, key, slot};
-use super::connection::Request;
 use super::module_commands::{Description, KeyAnswer, KeyBatch, LONGEST_KEY, Operation, window};
-use super::request_queue::RequestQueue;
+use super::protocol::{Command, Value};
+use super::request_queue::{Request, RequestQueue};
 use crate::key::BlockKeys;
 use crate::terminal::{Failure, Result, Verbosity, hexadecimal};
-use redis::{Cmd, Value};
 use std::time::{Duration, Instant};
 use std::{mem, slice, thread};
 
 /// A filter on a server.
 #[derive(Debug)]
 pub(super) struct RemoteFilter {
-    queue: RequestQueue,
-    shards: Shards,
+    pub(super) queue: RequestQueue,
+    pub(super) shards: Shards,
     /// The number of keys that were sent twice.
-    in_doubt: u64,
+    pub(super) in_doubt: u64,
 }
 
 /// An operation that waits for its replies.
@@ -42,50 +41,20 @@ impl RemoteFilter {
     }
 
     pub(super) fn connect(address: &Address, verbosity: Verbosity) -> Result<Self> {
-        let queue = RequestQueue::new(address.clone(), verbosity);
+        let queue = RequestQueue::new(address, verbosity);
         let queue = queue.map_err(|error| Failure::at(address, error))?;
         let shards = Shards::new(&address.name, address.shards);
         Ok(Self { queue, shards, in_doubt: 0 })
     }
 
-    /// Whether any pending operation was sent twice.
-    pub(super) fn has_doubts(&self) -> bool {
-        self.queue.has_doubts()
-    }
-
-    /// The number of keys that were sent twice.
-    pub(super) fn in_doubt(&self) -> u64 {
-        self.in_doubt
-    }
-
-    /// A command of the module.
-    pub(super) fn command(&self, name: &str) -> Cmd {
-        redis::cmd(&format!("{}{name}", self.prefix()))
-    }
-
-    /// How the names of the module's commands begin.
-    pub(super) fn prefix(&self) -> &'static str {
-        self.queue.prefix()
-    }
-
-    /// How often a connection was lost.
-    pub(super) fn losses(&self) -> u64 {
-        self.queue.losses
-    }
-
     /// The address, without its password.
     pub(super) fn name(&self) -> String {
-        self.queue.address.to_string()
+        self.queue.nodes.address.to_string()
     }
 
-    /// The number of the filter's keys on the server.
-    pub(super) fn shards(&self) -> usize {
-        self.shards.len()
-    }
-
-    /// The keys of the shards.
-    pub(super) fn keys(&self) -> Vec<String> {
-        self.shards.keys().to_vec()
+    /// A command of the module on a key.
+    pub(super) fn command(&self, name: &str, key: &str) -> Command {
+        Command::new(format!("{}{name}", self.queue.nodes.prefix)).arg(key)
     }
 
     /// Combines CF.INFO of all shards; `None` if the filter does not exist.
@@ -124,11 +93,11 @@ impl RemoteFilter {
     /// The replies to CF.INFO for each shard, for the key that one more shard would have, and, unless there is only one
     /// shard, for the name alone.
     fn look_for_all(&mut self) -> Result<Vec<Option<Value>>> {
-        let Address { name, shards, .. } = &self.queue.address;
+        let Address { name, shards, .. } = &self.queue.nodes.address;
         let beyond = key(name, shards.unwrap_or(0));
         let single = shards.map(|_| name);
         let keys: Vec<_> = self.shards.keys().iter().chain([&beyond]).chain(single).collect();
-        let info = |key: &&String| request(key, self.command("INFO").arg(key).arg("FULL"));
+        let info = |key: &&String| request(key, &self.command("INFO", key).arg("FULL"));
         let requests = keys.iter().map(info).collect();
         let keys: Vec<_> = keys.into_iter().cloned().collect();
         let mut found = Vec::new();
@@ -151,7 +120,7 @@ impl RemoteFilter {
 
     /// Returns an error if a filter of the same name has another number of shards than the address says.
     fn refuse_other_shards(&self, found: &[Option<Value>]) -> Result<()> {
-        let Address { name, shards, .. } = &self.queue.address;
+        let Address { name, shards, .. } = &self.queue.nodes.address;
         let has = |place: usize| found.get(place).is_some_and(Option::is_some);
         let beyond = self.shards.len();
         let (has_single, has_shards) = match shards {
@@ -181,7 +150,7 @@ impl RemoteFilter {
     /// server's error text.
     pub(super) fn keep_note(&mut self, name: &str, note: &[u8]) -> Result<Result<bool, String>> {
         let key = &self.shards.keys()[0];
-        let command = self.command("NOTE").arg(key).arg(name).arg(note).arg("NX").to_owned();
+        let command = self.command("NOTE", key).arg(name).arg(note).arg("NX");
         let request = request(key, &command);
         let reply = self.run(vec![request])?.pop().and_then(|request| request.reply);
         Ok(reply.map_or(Ok(false), |reply| reply.map(|reply| reply != Value::Nil)))
@@ -192,18 +161,16 @@ impl RemoteFilter {
     pub(super) fn ask(&mut self, operation: Operation, keys: &BlockKeys) -> Pending {
         let is_too_long = keys.contents.iter().any(|key| key.len() > LONGEST_KEY);
         let batches = if is_too_long { Vec::new() } else { KeyBatch::of(keys, &self.shards) };
-        let names = self.shards.keys();
-        let requests: Vec<_> = batches
-            .iter()
-            .map(|batch| {
-                let key = &names[batch.shard];
-                let command = self.command(operation.arguments().0);
-                let mut request = request(key, &batch.finish(command, operation, keys, key));
-                request.first_key = operation.first_key();
-                request
-            })
-            .collect();
-        self.queue.post(requests);
+        let (name, options) = operation.command();
+        let sent = batches.iter().map(|batch| {
+            let key = &self.shards.keys()[batch.shard];
+            let command = self.command(name, key).args(options).args(batch.keys(keys));
+            let mut request = request(key, &command);
+            request.first_key = operation.first_key();
+            request
+        });
+        let sent: Vec<_> = sent.collect();
+        self.queue.post(sent);
         Pending { operation, batches, keys: keys.hashes.len(), is_too_long }
     }
 
@@ -244,7 +211,7 @@ impl RemoteFilter {
 
     pub(super) fn failure(&self, reason: &str) -> Failure {
         let reason = if reason == "not found" { GONE } else { reason };
-        Failure::at(&self.queue.address, reason)
+        Failure::at(&self.queue.nodes.address, reason)
     }
 }
 
@@ -273,8 +240,8 @@ fn numbers(
     if numbers.len() == wanted { Ok(numbers) } else { Err(strange()) }
 }
 
-pub(super) fn request(key: &str, command: &Cmd) -> Request {
-    Request::new(slot(key), command.get_packed_command())
+pub(super) fn request(key: &str, command: &Command) -> Request {
+    Request::new(slot(key), command)
 }
 
 /// How long another process may take to create the shards of a filter, and the pause between checks.
@@ -292,7 +259,7 @@ impl RemoteFilter {
         if let Some(description) = filter.describe()? {
             return Ok((filter, description));
         }
-        filter.create(arguments(filter.shards() as u64)?)?;
+        filter.create(arguments(filter.shards.len() as u64)?)?;
         // Another process may have created it at the same time with other options.
         let description = filter.describe()?;
         let description = description.ok_or_else(|| filter.failure(GONE))?;
@@ -304,7 +271,7 @@ impl RemoteFilter {
     /// All have the same secret hash key, so they can be merged. If several processes do this at once, the one that
     /// creates the last shard creates the others too, unless it dies meanwhile.
     fn create(&mut self, mut arguments: Vec<String>) -> Result<()> {
-        let keys = self.keys();
+        let keys = self.shards.keys().to_vec();
         let Some((first, others)) = keys.split_first() else { return Ok(()) };
         if let Some((last, between)) = others.split_last() {
             arguments.extend(["SEED".to_owned(), self.seed()?]);
@@ -318,7 +285,7 @@ impl RemoteFilter {
 
     /// Creates keys; returns whether all of them are new.
     fn reserve(&mut self, keys: &[String], arguments: &[String]) -> Result<bool> {
-        let reserve = |key: &String| request(key, self.command("RESERVE").arg(key).arg(arguments));
+        let reserve = |key: &String| request(key, &self.command("RESERVE", key).args(arguments));
         let mut are_new = true;
         for request in self.run(keys.iter().map(reserve).collect())? {
             match request.reply {

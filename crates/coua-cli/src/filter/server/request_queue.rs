@@ -9,9 +9,9 @@
 
 use super::address::Address;
 use super::cluster::Nodes;
-use super::connection::{LinkError, Node, Request};
+use super::connection::{Connection, LinkError, MOST_BYTES, Node};
+use super::protocol::{Command, Value};
 use crate::terminal::{Verbosity, caught_signal};
-use redis::Value;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
@@ -22,11 +22,95 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long nodes may redirect the program to each other, even with a shorter `retry`.
 const MOVING: Duration = Duration::from_secs(5);
 
+/// A command that waits for its reply.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// The slot of its key.
+    pub(super) slot: u16,
+    /// The command in the encoding of the protocol.
+    pub(super) command: Vec<u8>,
+    /// The most bytes of the reply.
+    pub(super) most_bytes: u64,
+    /// The command was sent, and its reply was lost: it may have been executed already.
+    pub(super) in_doubt: bool,
+    /// The command was sent and not executed: later ones may have overtaken it.
+    was_refused: bool,
+    /// The position of the first key among the arguments, if the first of equal keys must get the 1.
+    pub(super) first_key: Option<usize>,
+    /// The node that has the key while its slot moves.
+    asked_at: Option<Node>,
+    is_sent: bool,
+    /// The reply, or why the server refused the command.
+    pub(super) reply: Option<Result<Value, String>>,
+}
+
+impl Request {
+    pub(super) fn new(slot: u16, command: &Command) -> Self {
+        Self {
+            slot,
+            command: command.encode(),
+            most_bytes: MOST_BYTES,
+            in_doubt: false,
+            was_refused: false,
+            first_key: None,
+            asked_at: None,
+            is_sent: false,
+            reply: None,
+        }
+    }
+
+    fn waits(&self) -> bool {
+        self.reply.is_none() && !self.is_sent
+    }
+
+    /// The keys, if the order of equal keys matters.
+    fn keys(&self) -> Vec<Vec<u8>> {
+        let Some(first) = self.first_key else { return Vec::new() };
+        // Commands have the form of replies.
+        let words = Value::read(&mut &self.command[..]);
+        let words = words.as_ref().ok().and_then(Value::elements).unwrap_or_default();
+        words.iter().skip(first).filter_map(Value::text).map(<[u8]>::to_vec).collect()
+    }
+
+    /// The numbers of the reply.
+    fn numbers(&mut self) -> &mut [Value] {
+        match &mut self.reply {
+            Some(Ok(Value::Array(numbers))) => numbers,
+            _ => &mut [],
+        }
+    }
+
+    /// Records that the connection was lost before the reply arrived.
+    fn lose(&mut self) {
+        self.in_doubt = true;
+        self.is_sent = false;
+        self.asked_at = None;
+    }
+
+    /// Receives the reply, or why the server refused the command.
+    fn receive(&self, connection: &mut Connection) -> Result<Result<Value, String>, LinkError> {
+        let may_ask = match &self.asked_at {
+            Some(_) => connection.receive(MOST_BYTES).map(drop),
+            None => Ok(()),
+        };
+        if let Err(error @ LinkError::Lost(_)) = may_ask {
+            return Err(error);
+        }
+        // The reply arrives whether ASKING was refused or not.
+        match connection.receive(self.most_bytes) {
+            Ok(reply) => Ok(Ok(reply)),
+            Err(LinkError::Refused(text)) => Ok(Err(text)),
+            // A refused ASKING explains the redirection.
+            Err(LinkError::Moved) => Err(may_ask.err().unwrap_or(LinkError::Moved)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// The servers, and the requests to them.
 #[derive(Debug)]
 pub(super) struct RequestQueue {
-    pub(super) address: Address,
-    nodes: Nodes,
+    pub(super) nodes: Nodes,
     /// All requests that were posted and not taken.
     requests: VecDeque<Request>,
     /// The number of requests taken before, which is the number of the first one.
@@ -37,30 +121,22 @@ pub(super) struct RequestQueue {
     error: Option<LinkError>,
     /// Why no more attempts are made.
     gave_up: Option<String>,
-    verbosity: Verbosity,
     /// How often connections were lost.
     pub(super) losses: u64,
 }
 
 impl RequestQueue {
-    pub(super) fn new(address: Address, verbosity: Verbosity) -> Result<Self, LinkError> {
-        let nodes = Nodes::connect(&address)?;
+    pub(super) fn new(address: &Address, verbosity: Verbosity) -> Result<Self, LinkError> {
+        let nodes = Nodes::connect(address, verbosity)?;
         Ok(Self {
-            address,
             nodes,
             requests: VecDeque::new(),
             taken: 0,
             sent: HashMap::new(),
             error: None,
             gave_up: None,
-            verbosity,
             losses: 0,
         })
-    }
-
-    /// How the names of the module's commands begin.
-    pub(super) fn prefix(&self) -> &'static str {
-        self.nodes.prefix
     }
 
     /// Sends requests. Errors are handled when the requests are taken: then the answers are as if requests for the same
@@ -121,9 +197,12 @@ impl RequestQueue {
 
     fn notify_error(&self, error: &LinkError) {
         let is_away = matches!(error, LinkError::Lost(_) | LinkError::NotNow(_));
-        if is_away && !self.address.patience.is_zero() {
-            let (address, seconds) = (&self.address, self.address.patience.as_secs_f64());
-            self.verbosity.say(format_args!("{address}: {error}; trying again for {seconds} s"));
+        if is_away && !self.nodes.address.patience.is_zero() {
+            let (address, seconds) =
+                (&self.nodes.address, self.nodes.address.patience.as_secs_f64());
+            self.nodes
+                .verbosity
+                .say(format_args!("{address}: {error}; trying again for {seconds} s"));
         }
     }
 
@@ -131,8 +210,8 @@ impl RequestQueue {
         let patience = match error {
             LinkError::Refused(text) => return Err(text.clone()),
             // All servers reply.
-            LinkError::Moved | LinkError::Ask(_) => self.address.patience.max(MOVING),
-            LinkError::Lost(_) | LinkError::NotNow(_) => self.address.patience,
+            LinkError::Moved | LinkError::Ask(_) => self.nodes.address.patience.max(MOVING),
+            LinkError::Lost(_) | LinkError::NotNow(_) => self.nodes.address.patience,
         };
         if caught_signal().is_some() {
             return Err(format!("{error}, and the program was told to stop"));
@@ -217,7 +296,7 @@ impl RequestQueue {
         let mut commands = Vec::new();
         for request in numbers.iter().map(request).map(|place| &self.requests[place]) {
             if request.asked_at.is_some() {
-                redis::cmd("ASKING").write_packed_command(&mut commands);
+                commands.extend(Command::new("ASKING").encode());
             }
             commands.extend_from_slice(&request.command);
         }
@@ -321,9 +400,8 @@ mod tests {
     use super::*;
 
     fn request(slot: u16, keys: &str, numbers: &[i64]) -> Request {
-        let mut command = redis::cmd("CF.INSERTNX");
-        command.arg("s").arg(keys.split(' ').collect::<Vec<_>>());
-        let mut request = Request::new(slot, command.get_packed_command());
+        let command = Command::new("CF.INSERTNX").arg("s").args(keys.split(' '));
+        let mut request = Request::new(slot, &command);
         request.first_key = Some(2);
         let numbers: Vec<_> = numbers.iter().map(|number| Value::Int(*number)).collect();
         request.reply =
@@ -368,7 +446,7 @@ mod tests {
 
     #[test]
     fn strange_replies_stay_as_they_are() {
-        let strange = Some(Ok(Value::Okay));
+        let strange = Some(Ok(Value::Nil));
         let mut first = request(1, "a b", &[0]);
         let mut later = [request(1, "a", &[1, 1]), request(1, "b", &[1])];
         later[1].reply.clone_from(&strange);

@@ -36,7 +36,7 @@ const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: s
 
 /// The filter, and the operations that wait for their answers.
 #[derive(Debug)]
-pub(crate) struct ServerFilter {
+struct ServerFilter {
     filter: RemoteFilter,
     op: Op,
     verbosity: Verbosity,
@@ -65,45 +65,46 @@ enum Ended {
     Lost,
 }
 
-impl ServerFilter {
-    pub(crate) fn open(
-        address: &Address,
-        op: Op,
-        spec: &FilterSpec,
-        verbosity: Verbosity,
-    ) -> Result<Self> {
-        let (filter, found) = if op.inserts() {
-            let wanted = ReserveOptions::of(spec)?;
-            let arguments = |shards| wanted.arguments(shards);
-            let (filter, found) = RemoteFilter::open_or_create(address, arguments, verbosity)?;
-            wanted.agree_with(&found, address)?;
-            (filter, found)
-        } else {
-            RemoteFilter::open(address, verbosity)?
-        };
-        if found.is_of_redisbloom {
-            verbosity.say(format_args!("{address}: {OF_REDISBLOOM}"));
-        }
-        Ok(Self {
-            filter,
-            op,
-            verbosity,
-            key_spec: found.key_spec(address)?,
-            has_keys: match &found {
-                found if found.is_of_redisbloom => Some("it has RedisBloom's layout"),
-                found => (found.items + found.deleted > 0).then_some("it had items before"),
-            },
-            items_before: found.items,
-            hash_bits: found.hash_bits,
-            pending: VecDeque::new(),
-            ended: None,
-            after_full: BlockKeys::default(),
-            passed: HashSet::new(),
-            unsynced: BlockKeys::default(),
-            synced: Instant::now(),
-        })
+/// Opens the filter of a run, or creates it if `op` inserts.
+pub(crate) fn open(
+    address: &Address,
+    op: Op,
+    spec: &FilterSpec,
+    verbosity: Verbosity,
+) -> Result<Box<dyn RunFilter>> {
+    let (filter, found) = if op.inserts() {
+        let wanted = ReserveOptions::of(spec)?;
+        let arguments = |shards| wanted.arguments(shards);
+        let (filter, found) = RemoteFilter::open_or_create(address, arguments, verbosity)?;
+        wanted.agree_with(&found, address)?;
+        (filter, found)
+    } else {
+        RemoteFilter::open(address, verbosity)?
+    };
+    if found.is_of_redisbloom {
+        verbosity.say(format_args!("{address}: {OF_REDISBLOOM}"));
     }
+    Ok(Box::new(ServerFilter {
+        filter,
+        op,
+        verbosity,
+        key_spec: found.key_spec(address)?,
+        has_keys: match &found {
+            found if found.is_of_redisbloom => Some("it has RedisBloom's layout"),
+            found => (found.items + found.deleted > 0).then_some("it had items before"),
+        },
+        items_before: found.items,
+        hash_bits: found.hash_bits,
+        pending: VecDeque::new(),
+        ended: None,
+        after_full: BlockKeys::default(),
+        passed: HashSet::new(),
+        unsynced: BlockKeys::default(),
+        synced: Instant::now(),
+    }))
+}
 
+impl ServerFilter {
     /// Reports that the server does not store how the keys of this run are made, if that matters to later runs.
     fn report_forgotten(&self, spec: &KeySpec, reason: &str) {
         let KeySpec { normalize, .. } = spec;
@@ -153,7 +154,7 @@ impl ServerFilter {
             }
             answers.found.push(Seen::from(!is_new));
         }
-        if all_is_known && !self.filter.has_doubts() {
+        if all_is_known && !self.filter.queue.has_doubts() {
             self.passed.clear();
         }
     }
@@ -176,7 +177,7 @@ impl ServerFilter {
         let bits = self.hash_bits?;
         let now = items_now.unwrap_or(self.items_before.saturating_add(answered.new));
         // Every new record was compared with the items of its shard alone.
-        let shards = self.filter.shards() as u64;
+        let shards = self.filter.shards.len() as u64;
         let items = [self.items_before, now].map(|items| items / shards);
         let Answered { new, repeats } = answered;
         let of_shard = Answered { new: new / shards, repeats: repeats / shards };
@@ -297,11 +298,11 @@ impl RunFilter for ServerFilter {
             Op::Remove => "each of which may have lost two copies; the last reply counts",
             Op::Check | Op::Count => return Doubts::default(),
         };
-        if self.filter.in_doubt() == 0 {
+        if self.filter.in_doubt == 0 {
             return Doubts::default();
         }
-        let (name, losses) = (self.filter.name(), grouped(self.filter.losses()));
-        let records = grouped(self.filter.in_doubt());
+        let (name, losses) = (self.filter.name(), grouped(self.filter.queue.losses));
+        let records = grouped(self.filter.in_doubt);
         let note = format!(
             "{name}: connections lost: {losses}; records sent again because the reply was lost: \
              {records}, {consequence}"
