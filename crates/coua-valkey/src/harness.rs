@@ -139,6 +139,22 @@ mod tests {
         }
     }
 
+    /// Makes a list a table, and a table a larger one, and empties it again.
+    fn outgrow(bytes: &[u8]) {
+        const LIMITS: Limits = Limits { bytes: 1 << 20, sub_filters: 40 };
+        let Ok(mut value) = Value::read(&mut &bytes[..], &LIMITS) else { return };
+        let items: Vec<_> = (0..6_000_u32).map(u32::to_le_bytes).collect();
+        let items: Vec<&[u8]> = items.iter().map(<[u8; 4]>::as_slice).collect();
+        for some in items.chunks(1_500) {
+            let _answer = value.insert(some, IfPresent::AddCopy, Some(LIMITS.bytes), || LIMITS);
+            check_copies(&value, &LIMITS);
+        }
+        let _answer = value.remove(&items[..5_500]);
+        check_copies(&value, &LIMITS);
+        let _answer = value.compact(None);
+        check_copies(&value, &LIMITS);
+    }
+
     #[test]
     fn what_loads_survives_every_operation_and_can_be_loaded_again() {
         let mut random = Random::new(1);
@@ -150,7 +166,7 @@ mod tests {
             &[b"16", b"WINDOWITEMS", b"40", b"GENERATIONS", b"3"],
         ] {
             let image = image_of(words);
-            for _ in 0..1_000 {
+            for round in 0..1_000 {
                 let mut forged = image.clone();
                 for _ in 0..=random.below(2) {
                     let at = 9 + random.below(forged.len() as u64 - 17) as usize;
@@ -158,6 +174,9 @@ mod tests {
                 }
                 seal(&mut forged);
                 check_value(&forged, Arrival::Stream, &LIMITS);
+                if round % 8 == 0 {
+                    outgrow(&forged);
+                }
             }
         }
     }
