@@ -1,8 +1,8 @@
 //! `coua pull`.
 
 use crate::args::Quiet;
-use crate::filter::server::{self, Address};
 use crate::filter::spec::read_key;
+use crate::filter::{Address, server};
 use crate::filter::{Location, NewFile};
 use crate::key::KeySpec;
 use crate::platform;

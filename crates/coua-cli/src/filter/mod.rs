@@ -1,5 +1,6 @@
 //! The filter of a run: in memory, in a file, or on a server. The callers do not know which.
 
+mod address;
 pub(crate) mod collisions;
 pub(crate) mod copies;
 mod counts;
@@ -19,6 +20,7 @@ mod sharding;
 pub(crate) mod spec;
 mod time_outliers;
 
+pub(crate) use address::Address;
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};
 pub(crate) use new_file::NewFile;

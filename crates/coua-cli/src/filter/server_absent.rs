@@ -1,25 +1,16 @@
-//! In place of `server` in a program that is built without that feature: no address is valid.
+//! In place of `server` in a program that is built without that feature.
 
-use crate::filter::{FilterSpec, Op, RunFilter};
+use crate::filter::address::Address;
+use crate::filter::op::Op;
+use crate::filter::run_filter::RunFilter;
+use crate::filter::spec::FilterSpec;
 use crate::key::KeySpec;
-use crate::terminal::{Report, Result, Verbosity};
+use crate::terminal::{Failure, Report, Result, Verbosity};
 use coua::window::Generations;
-use std::fmt;
 
-/// There are no addresses.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Address {}
-
-impl fmt::Display for Address {
-    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {}
-    }
-}
-
-impl Address {
-    pub(crate) fn of(_text: &str) -> Result<Self, String> {
-        Err("is a filter on a server, but this program was built without the feature `server` of coua-cli".to_owned())
-    }
+fn absent<T>(address: &Address) -> Result<T> {
+    let reason = "is a filter on a server, but this program was built without the feature `server` of coua-cli";
+    Err(Failure::at(address, reason))
 }
 
 pub(crate) fn open(
@@ -28,18 +19,18 @@ pub(crate) fn open(
     _spec: &FilterSpec,
     _verbosity: Verbosity,
 ) -> Result<Box<dyn RunFilter>> {
-    match *address {}
+    absent(address)
 }
 
 pub(crate) fn report(address: &Address) -> Result<Report> {
-    match *address {}
+    absent(address)
 }
 
 pub(crate) fn pull(
     address: &Address,
     _verbosity: Verbosity,
 ) -> Result<(Generations, Option<KeySpec>)> {
-    match *address {}
+    absent(address)
 }
 
 pub(crate) fn push(
@@ -48,5 +39,5 @@ pub(crate) fn push(
     address: &Address,
     _verbosity: Verbosity,
 ) -> Result<()> {
-    match *address {}
+    absent(address)
 }

@@ -1,7 +1,7 @@
 //! Where a filter is, and its options: from the command line.
 
 use crate::clock::{duration_text, window_text};
-use crate::filter::server::Address;
+use crate::filter::address::{Address, FORM};
 use crate::terminal::{Failure, Result, counted};
 use coua::shards::{Division, Shards};
 use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
@@ -11,9 +11,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// The form of an address.
-pub(crate) const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards=N]";
 
 /// The location of a filter.
 #[derive(Clone, Debug)]
@@ -404,6 +401,30 @@ mod tests {
         }
         let other = Location::of(Path::new("http://me:secret@h/x")).unwrap_err();
         assert!(other.reason().starts_with("unknown scheme http://"), "{other:?}");
+    }
+
+    #[test]
+    fn passwords_are_never_shown() {
+        let wrong = |text: &str| match Location::of(Path::new(text)) {
+            Err(Failure::At { name, reason, .. }) => (name, reason),
+            other => panic!("{text}: {other:?}"),
+        };
+        let (name, reason) = wrong("valkey://me:sec@ret@h:x/seen");
+        assert_eq!(name, "valkey://h:x/seen");
+        assert!(!reason.contains("ret@"), "{reason}");
+        for text in [
+            "valkey://me:12/secret@h/seen",
+            "valkey://me:12?secret@h/seen",
+            "valkey://me:12/x?secret=1@h/seen",
+            "valkey://me:12/x#secret@h/seen",
+            "valkey://me:secret/12@h/seen",
+            "valkey://me/secret@h/seen?shards=2",
+            "valkey://h/secret@x",
+        ] {
+            let (name, reason) = wrong(text);
+            assert!(!format!("{name} {reason}").contains("secret"), "{text}: {name} {reason}");
+            assert!(reason.contains("%2F") && reason.contains("%40"), "{text}: {reason}");
+        }
     }
 
     #[test]

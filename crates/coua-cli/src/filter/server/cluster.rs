@@ -3,9 +3,9 @@
 //!
 //! The key is a promise: every process, of any version, must find an item in the same shard.
 
-use super::address::Address;
 use super::connection::{Connection, LinkError, Node};
-use super::protocol::{Command, Value};
+use super::protocol::{ServerCommand, Value};
+use crate::filter::address::Address;
 use crate::terminal::Verbosity;
 use coua::KeyHash;
 use std::collections::HashMap;
@@ -63,7 +63,7 @@ impl Nodes {
         let mut nodes = Self { address, verbosity, cluster: None, connections, prefix: "" };
         let first = nodes.first();
         let connection = nodes.connection(&first)?;
-        let (prefix, says) = (connection.prefix, connection.call(&Command::new("HELLO"))?);
+        let (prefix, says) = (connection.prefix, connection.call(&ServerCommand::new("HELLO"))?);
         nodes.prefix = prefix;
         if says.field("mode").and_then(Value::text) == Some(b"cluster") {
             nodes.cluster = Some(Cluster { known: vec![first], ..Cluster::default() });
@@ -101,7 +101,7 @@ impl Nodes {
     /// Asks the cluster again which node has which slots. The first answer is used.
     pub(super) fn learn(&mut self) -> Result<(), LinkError> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
-        let command = Command::new("CLUSTER").arg("SLOTS");
+        let command = ServerCommand::new("CLUSTER").arg("SLOTS");
         let mut last = LinkError::NotNow("no node of the cluster replies".to_owned());
         for node in cluster.known.clone() {
             let connection = self.connection(&node);

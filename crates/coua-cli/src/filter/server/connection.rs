@@ -3,8 +3,8 @@
 //! A server that sends without end would take all memory, and one that sends a byte now and then would block the program
 //! forever. So each reply has limits of bytes and of time.
 
-use super::address::Address;
-use super::protocol::{Command, Value};
+use super::protocol::{ServerCommand, Value};
+use crate::filter::address::Address;
 use crate::terminal::{caught_signal, printable};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -122,24 +122,24 @@ impl Write for BoundedSocket {
 }
 
 /// A socket, encrypted or not.
-trait Stream: Read + Write {
+trait Transport: Read + Write {
     fn socket(&mut self) -> &mut BoundedSocket;
 }
 
-impl Stream for BoundedSocket {
+impl Transport for BoundedSocket {
     fn socket(&mut self) -> &mut BoundedSocket {
         self
     }
 }
 
-impl Stream for StreamOwned<ClientConnection, BoundedSocket> {
+impl Transport for StreamOwned<ClientConnection, BoundedSocket> {
     fn socket(&mut self) -> &mut BoundedSocket {
         &mut self.sock
     }
 }
 
 /// Connects to a node, with TLS if the address says so.
-fn stream(address: &Address, node: &Node, time: Duration) -> io::Result<Box<dyn Stream>> {
+fn stream(address: &Address, node: &Node, time: Duration) -> io::Result<Box<dyn Transport>> {
     let socket = connect(node)?;
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(TURN))?;
@@ -251,7 +251,7 @@ fn shown(text: &str) -> String {
 
 /// A connection that sends commands in pipelines.
 pub(super) struct Connection {
-    stream: BufReader<Box<dyn Stream>>,
+    stream: BufReader<Box<dyn Transport>>,
     /// How long a reply may take.
     answering: Duration,
     /// How the names of the module's commands begin.
@@ -273,9 +273,10 @@ impl Connection {
         connection.log_in(address)?;
         connection.send_name()?;
         if address.database != 0 {
-            connection.call(&Command::new("SELECT").arg(address.database.to_string()))?;
+            connection.call(&ServerCommand::new("SELECT").arg(address.database.to_string()))?;
         }
-        let known = connection.call(&Command::new("COMMAND").arg("INFO").args(OWN_COMMANDS))?;
+        let known =
+            connection.call(&ServerCommand::new("COMMAND").arg("INFO").args(OWN_COMMANDS))?;
         let known = known.elements().unwrap_or_default();
         let own = known.iter().zip(OWN_COMMANDS).find(|(told, _)| told.elements().is_some());
         let prefix = own.and_then(|(_, command)| command.strip_suffix("MDEL"));
@@ -289,7 +290,7 @@ impl Connection {
             return Ok(());
         }
         // Some users need no password.
-        let command = Command::new("AUTH").args(user).arg(password.unwrap_or_default());
+        let command = ServerCommand::new("AUTH").args(user).arg(password.unwrap_or_default());
         match self.call(&command) {
             Err(LinkError::Refused(text)) => {
                 Err(LinkError::Refused(format!("authentication failed: {text}")))
@@ -302,7 +303,7 @@ impl Connection {
     /// it.
     fn send_name(&mut self) -> Result<(), LinkError> {
         for named in [["LIB-NAME", "coua"], ["LIB-VER", env!("CARGO_PKG_VERSION")]] {
-            match self.call(&Command::new("CLIENT").arg("SETINFO").args(named)) {
+            match self.call(&ServerCommand::new("CLIENT").arg("SETINFO").args(named)) {
                 // The server accepts no client from this host, and closes the connection.
                 Err(LinkError::Refused(text)) if text.starts_with("DENIED") => {
                     return Err(LinkError::Refused(text));
@@ -337,12 +338,16 @@ impl Connection {
     }
 
     /// Sends a command and returns its reply.
-    pub(super) fn call(&mut self, command: &Command) -> Result<Value, LinkError> {
+    pub(super) fn call(&mut self, command: &ServerCommand) -> Result<Value, LinkError> {
         self.call_for(command, MOST_BYTES)
     }
 
     /// Sends a command and returns its reply, of at most `bytes`.
-    pub(super) fn call_for(&mut self, command: &Command, bytes: u64) -> Result<Value, LinkError> {
+    pub(super) fn call_for(
+        &mut self,
+        command: &ServerCommand,
+        bytes: u64,
+    ) -> Result<Value, LinkError> {
         self.send(&command.encode())?;
         self.receive(bytes)
     }

@@ -2,10 +2,10 @@
 //!
 //! CF.SCANDUMP returns an [image], and CF.LOADCHUNK loads one.
 
-use super::address::Address;
-use super::protocol::{Command, Value};
+use super::protocol::{ServerCommand, Value};
 use super::remote_filter::{RemoteFilter, request};
 use super::request_queue::Request;
+use crate::filter::address::Address;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
 use coua::image::{self, Body, Head, Hints, ListedHashes};
@@ -54,7 +54,7 @@ pub(crate) fn pull(
 impl RemoteFilter {
     fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
         let scan_dump = format!("{}SCANDUMP", self.queue.nodes.prefix);
-        let command = Command::new("EVAL_RO").arg(SCRIPT).arg("1").arg(key).arg(scan_dump);
+        let command = ServerCommand::new("EVAL_RO").arg(SCRIPT).arg("1").arg(key).arg(scan_dump);
         let mut dump = request(key, &command);
         dump.most_bytes = most_bytes;
         let reply = self.run(vec![dump])?.pop().and_then(|request| request.reply);
@@ -168,7 +168,7 @@ impl RemoteFilter {
     /// Renames the complete key to the name of the filter, unless another client has made a key of that name.
     fn give_name(&mut self, temporary: &str) -> Result<()> {
         let name = &self.shards.keys()[0];
-        let command = Command::new("RENAMENX").arg(temporary).arg(name);
+        let command = ServerCommand::new("RENAMENX").arg(temporary).arg(name);
         let request = self.run(vec![request(name, &command)])?.pop();
         match request.map(|request| (request.reply, request.in_doubt)) {
             Some((Some(Ok(Value::Int(1))), _)) => Ok(()),
@@ -181,7 +181,7 @@ impl RemoteFilter {
     }
 
     fn remove(&mut self, key: &str) -> Result<()> {
-        let removed = self.run(vec![request(key, &Command::new("DEL").arg(key))])?.pop();
+        let removed = self.run(vec![request(key, &ServerCommand::new("DEL").arg(key))])?.pop();
         match removed.and_then(|request| request.reply) {
             Some(Err(reason)) => Err(self.failure(&reason)),
             _ => Ok(()),

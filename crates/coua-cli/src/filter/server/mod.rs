@@ -1,13 +1,12 @@
 //! Filters on a server or cluster of Valkey or Redis with the module coua: looked up and changed in batches, created,
 //! described, and transferred as a whole.
 //!
-//! A filter is one key of the server, or one per shard. An [`Address`] leads to the nodes of a `cluster` with a
+//! A filter is one key of the server, or one per shard. An address leads to the nodes of a `cluster` with a
 //! `connection` to each, which has limits, and speaks the `protocol`. The `request_queue` sends each request to its node
 //! and returns the reply, despite lost connections; it corrects answers in the wrong order. `module_commands` encodes
 //! operations on keys as commands. The filter of a run (`server_filter`) is built on the `remote_filter`. [`pull`] and
 //! [`push`] transfer a whole filter as an `image`.
 
-mod address;
 mod cluster;
 mod connection;
 mod image;
@@ -18,6 +17,5 @@ mod request_queue;
 mod reserve;
 mod server_filter;
 
-pub(crate) use address::Address;
 pub(crate) use image::{pull, push};
 pub(crate) use server_filter::{open, report};

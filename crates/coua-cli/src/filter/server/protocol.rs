@@ -111,12 +111,12 @@ fn end() -> io::Error {
 
 /// A command, word by word.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(super) struct ServerCommand {
     words: usize,
     bytes: Vec<u8>,
 }
 
-impl Command {
+impl ServerCommand {
     pub(super) fn new(name: impl AsRef<[u8]>) -> Self {
         Self { words: 0, bytes: Vec::new() }.arg(name)
     }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_command_is_an_array_of_texts() {
-        let command = Command::new("CF.ADD").args(["key", ""]).arg([0xff, b'\r']);
+        let command = ServerCommand::new("CF.ADD").args(["key", ""]).arg([0xff, b'\r']);
         assert_eq!(
             command.encode(),
             b"*4\r\n$6\r\nCF.ADD\r\n$3\r\nkey\r\n$0\r\n\r\n$2\r\n\xff\r\r\n"

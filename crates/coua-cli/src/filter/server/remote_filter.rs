@@ -1,10 +1,10 @@
 //! A filter on a server: opened, created (also by several processes at once), looked up, changed and described.
 
-use super::address::Address;
 use super::cluster::{Shards, key, slot};
 use super::module_commands::{Description, KeyAnswer, KeyBatch, LONGEST_KEY, Operation, window};
-use super::protocol::{Command, Value};
+use super::protocol::{ServerCommand, Value};
 use super::request_queue::{Request, RequestQueue};
+use crate::filter::address::Address;
 use crate::key::BlockKeys;
 use crate::terminal::{Failure, Result, Verbosity, hexadecimal};
 use std::time::{Duration, Instant};
@@ -53,8 +53,8 @@ impl RemoteFilter {
     }
 
     /// A command of the module on a key.
-    pub(super) fn command(&self, name: &str, key: &str) -> Command {
-        Command::new(format!("{}{name}", self.queue.nodes.prefix)).arg(key)
+    pub(super) fn command(&self, name: &str, key: &str) -> ServerCommand {
+        ServerCommand::new(format!("{}{name}", self.queue.nodes.prefix)).arg(key)
     }
 
     /// Combines CF.INFO of all shards; `None` if the filter does not exist.
@@ -240,7 +240,7 @@ fn numbers(
     if numbers.len() == wanted { Ok(numbers) } else { Err(strange()) }
 }
 
-pub(super) fn request(key: &str, command: &Command) -> Request {
+pub(super) fn request(key: &str, command: &ServerCommand) -> Request {
     Request::new(slot(key), command)
 }
 

@@ -7,10 +7,10 @@
 //! requests, which have then overtaken it. The first of equal keys must get the 1 ("inserted", "removed"), but the
 //! server gave it to a later one. So the answers are put in the order of the requests.
 
-use super::address::Address;
 use super::cluster::Nodes;
 use super::connection::{Connection, LinkError, MOST_BYTES, Node};
-use super::protocol::{Command, Value};
+use super::protocol::{ServerCommand, Value};
+use crate::filter::address::Address;
 use crate::terminal::{Verbosity, caught_signal};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn new(slot: u16, command: &Command) -> Self {
+    pub(super) fn new(slot: u16, command: &ServerCommand) -> Self {
         Self {
             slot,
             command: command.encode(),
@@ -296,7 +296,7 @@ impl RequestQueue {
         let mut commands = Vec::new();
         for request in numbers.iter().map(request).map(|place| &self.requests[place]) {
             if request.asked_at.is_some() {
-                commands.extend(Command::new("ASKING").encode());
+                commands.extend(ServerCommand::new("ASKING").encode());
             }
             commands.extend_from_slice(&request.command);
         }
@@ -400,7 +400,7 @@ mod tests {
     use super::*;
 
     fn request(slot: u16, keys: &str, numbers: &[i64]) -> Request {
-        let command = Command::new("CF.INSERTNX").arg("s").args(keys.split(' '));
+        let command = ServerCommand::new("CF.INSERTNX").arg("s").args(keys.split(' '));
         let mut request = Request::new(slot, &command);
         request.first_key = Some(2);
         let numbers: Vec<_> = numbers.iter().map(|number| Value::Int(*number)).collect();

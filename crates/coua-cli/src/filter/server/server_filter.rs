@@ -5,11 +5,11 @@
 //! could not be written are removed again; and a record whose answer was lost counts as new, because it is unknown
 //! whether this run has recorded it or an earlier one.
 
-use super::address::Address;
 use super::module_commands::{ALREADY_THERE, FULL, KeyAnswer, Operation};
 use super::remote_filter::{Pending, RemoteFilter};
 use super::reserve::ReserveOptions;
 use crate::clock::window_text;
+use crate::filter::address::Address;
 use crate::filter::collisions::{self, Answered};
 use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{Doubts, Profile, RunFilter, Stage, Summary, SummaryRequest};
