@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use coua::inspect::{Contents, TableView};
 use coua::window::{Clock, Generations, When};
-use coua::{Filter, Full, IfPresent, Insertion, KeyHash, Load, LoadError};
+use coua::{Filter, IfPresent, KeyHash, Load, LoadError};
 
 use crate::options::Options;
 use crate::state::{Keys, number_of, with};
@@ -69,12 +69,15 @@ pub(crate) extern "C" fn filter_insert_unique(number: i32, time: f64) -> i32 {
 fn insert(number: i32, time: f64, if_present: IfPresent) -> i32 {
     with(|state| {
         let filter = state.filters.get(number);
-        let (hash, times) = (hash(filter, &state.input), [time as u64]);
-        let when = if time.is_nan() { When::Now } else { When::Each(&times) };
-        let mut outcomes = Vec::new();
-        let done = filter.insert_each(&[hash], when, if_present, &mut outcomes);
-        let done = done.map_err(|stopped| stopped.full);
-        state.settle(done.map(|()| i32::from(outcomes[0].is_new())))
+        let hash = hash(filter, &state.input);
+        let done = if time.is_nan() {
+            filter.insert_one(hash, if_present)
+        } else {
+            let (times, mut outcomes) = ([time as u64], Vec::new());
+            let done = filter.insert_each(&[hash], When::Each(&times), if_present, &mut outcomes);
+            done.map(|()| outcomes[0]).map_err(|stopped| stopped.full)
+        };
+        state.settle(done.map(|outcome| i32::from(outcome.is_new())))
     })
 }
 
@@ -127,16 +130,16 @@ fn one(number: i32, call: Call) -> f64 {
 /// each key: 1 if it was absent. Returns how many were done; if fewer than there are, the output is a message.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_insert_unique_each(number: i32) -> i32 {
-    insert_each(number, |filter, hash| filter.insert_unique(hash).map(Insertion::is_new))
+    insert_each(number, IfPresent::Skip)
 }
 
 /// Adds a copy of each key in the input. Otherwise as [`filter_insert_unique_each`].
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_insert_each(number: i32) -> i32 {
-    insert_each(number, |filter, hash| filter.insert(hash).map(|()| true))
+    insert_each(number, IfPresent::AddCopy)
 }
 
-fn insert_each(number: i32, insert: fn(&mut Generations, KeyHash) -> Result<bool, Full>) -> i32 {
+fn insert_each(number: i32, if_present: IfPresent) -> i32 {
     with(|state| {
         if let Err(refused) = state.empty_output(Keys(&state.input).count()) {
             return state.fail(refused);
@@ -144,8 +147,8 @@ fn insert_each(number: i32, insert: fn(&mut Generations, KeyHash) -> Result<bool
         let filter = state.filters.get(number);
         // The library's batches hide the time that memory takes, which is small here, and triple the code.
         for key in Keys(&state.input) {
-            match insert(filter, hash(filter, key)) {
-                Ok(is_new) => state.output.push(u8::from(is_new)),
+            match filter.insert_one(hash(filter, key), if_present) {
+                Ok(outcome) => state.output.push(u8::from(outcome.is_new())),
                 Err(full) => {
                     let done = number_of(state.output.len());
                     state.fail(full);

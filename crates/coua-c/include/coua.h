@@ -184,7 +184,7 @@ COUA_API coua_status coua_clone(const coua_filter *filter, coua_filter **created
 // handle at the same time or later.
 COUA_API void coua_free(coua_filter *filter);
 
-// Removes all keys.
+// Removes all keys. A window keeps its clock.
 COUA_API coua_status coua_clear(coua_filter *filter);
 
 // Frees memory after many keys were removed.

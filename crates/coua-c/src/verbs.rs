@@ -141,10 +141,7 @@ impl Changed<'_> {
             return Ok(());
         }
         self.rewrite("clear", |filter| {
-            let plain = filter.unbounded_mut().ok_or_else(|| {
-                Failure::unsupported("a filter with a window cannot be cleared; create a new one")
-            })?;
-            plain.clear();
+            filter.filters_mut().for_each(|(_, filter)| filter.clear());
             Ok(())
         })
     }

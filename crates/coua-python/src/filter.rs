@@ -4,8 +4,8 @@ use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
-use coua::window::{Clock, Generations};
-use coua::{BatchFull, KeyHash, KeyHasher};
+use coua::window::{Clock, Generations, When};
+use coua::{BatchFull, IfPresent, Insertion, KeyHash, KeyHasher};
 use coua_store::Notes;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -18,7 +18,7 @@ use crate::error;
 use crate::loss::Loss;
 use crate::shared::Shared;
 use crate::signals::aside;
-use crate::state::State;
+use crate::state::{Keys, State};
 
 /// The common base of `CuckooFilter`, `Window`, and `File`.
 ///
@@ -168,6 +168,30 @@ impl Filter {
         batch.in_chunks(py, |chunk, answers| {
             self.shared.change_detached(|state| work(state, chunk, answers))
         })
+    }
+
+    /// Inserts a batch. The answers tell whether each key was inserted.
+    pub(crate) fn insert_all(
+        &self,
+        keys: &Bound<'_, PyAny>,
+        null: &str,
+        times: Option<&Bound<'_, PyAny>>,
+        if_present: IfPresent,
+    ) -> PyResult<(Batch, Outcome<bool>)> {
+        let batch = self.batch(keys, null)?;
+        let times = self.times(&batch, times)?;
+        if if_present == IfPresent::Skip {
+            self.loss.note_add();
+        }
+        let when = times.as_ref().map_or(When::Now, |times| When::Each(times));
+        let all = Keys { hashes: batch.hashes(), when };
+        let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
+            let mut outcomes = Vec::new();
+            let result = state.insert_batch(all.part(chunk), if_present, &mut outcomes);
+            answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
+            result
+        })?;
+        Ok((batch, outcome))
     }
 
     /// Asks for a batch. `work` answers for some of the keys.

@@ -1,6 +1,6 @@
 //! The methods of `Filter`.
 
-use coua::window::{Clock, Generations, When, Window};
+use coua::window::{Clock, Generations, Window};
 use coua::{IfPresent, Insertion};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -10,13 +10,9 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::error;
 use crate::filter::Filter;
 use crate::key;
-use crate::state::{Keys, State};
+use crate::state::State;
 use crate::values::{FileName, Whole};
 use crate::whole;
-
-fn when(times: Option<&Vec<u64>>) -> When<'_> {
-    times.map_or(When::Now, |times| When::Each(times))
-}
 
 #[pymethods]
 impl Filter {
@@ -101,16 +97,7 @@ impl Filter {
         null: &str,
         times: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        let batch = self.batch(keys, null)?;
-        let times = self.times(&batch, times)?;
-        let all = Keys { hashes: batch.hashes(), when: when(times.as_ref()) };
-        self.loss().note_add();
-        let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
-            let mut outcomes = Vec::new();
-            let result = state.insert_batch(all.part(chunk), IfPresent::Skip, &mut outcomes);
-            answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
-            result
-        })?;
+        let (batch, outcome) = self.insert_all(keys, null, times, IfPresent::Skip)?;
         batch.answered(keys.py(), outcome)
     }
 
@@ -127,13 +114,7 @@ impl Filter {
         null: &str,
         times: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let batch = self.batch(keys, null)?;
-        let times = self.times(&batch, times)?;
-        let all = Keys { hashes: batch.hashes(), when: when(times.as_ref()) };
-        let insert = |state: &mut State, chunk, outcomes: &mut Vec<Insertion>| {
-            state.insert_batch(all.part(chunk), IfPresent::AddCopy, outcomes)
-        };
-        let outcome = self.change_by(keys.py(), &batch, insert)?;
+        let (_, outcome) = self.insert_all(keys, null, times, IfPresent::AddCopy)?;
         outcome
             .stopped
             .map_or(Ok(()), |stopped| Err(error::full(keys.py(), stopped.done, stopped.full, None)))

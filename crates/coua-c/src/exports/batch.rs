@@ -40,11 +40,9 @@ struct Batch<A> {
     answers: *mut A,
     name: &'static str,
     need: Need,
-    /// The answer for keys after one that was refused.
-    refused: A,
 }
 
-impl<A: Copy> Batch<A> {
+impl<A: Copy + From<u8>> Batch<A> {
     /// Works through the batch. `work` gets the hashes of some keys and their places.
     ///
     /// # Safety
@@ -84,7 +82,7 @@ impl<A: Copy> Batch<A> {
                 }
                 if let Some(full) = done.stopped {
                     if let Some(answers) = &mut answers {
-                        answers[chunk.end..].fill(MaybeUninit::new(self.refused));
+                        answers[chunk.end..].fill(MaybeUninit::new(COUA_REFUSED.into()));
                     }
                     return Err(full.into());
                 }
@@ -150,8 +148,7 @@ pub unsafe extern "C" fn coua_insert_batch(
     keys: *const coua_keys,
     inserted: *mut u8,
 ) -> coua_status {
-    let need = Need::Nothing;
-    let batch = Batch { keys, answers: inserted, name: "inserted", need, refused: COUA_REFUSED };
+    let batch = Batch { keys, answers: inserted, name: "inserted", need: Need::Nothing };
     batch.run(filter, |filter, hashes| insert_each(filter, hashes, When::Now, IfPresent::AddCopy))
 }
 
@@ -163,8 +160,7 @@ pub unsafe extern "C" fn coua_insert_unique_batch(
     keys: *const coua_keys,
     is_new: *mut u8,
 ) -> coua_status {
-    let need = Need::Nothing;
-    let batch = Batch { keys, answers: is_new, name: "is_new", need, refused: COUA_REFUSED };
+    let batch = Batch { keys, answers: is_new, name: "is_new", need: Need::Nothing };
     batch.run(filter, |filter, hashes| insert_each(filter, hashes, When::Now, IfPresent::Skip))
 }
 
@@ -175,7 +171,7 @@ pub unsafe extern "C" fn coua_contains_batch(
     keys: *const coua_keys,
     found: *mut u8,
 ) -> coua_status {
-    let batch = Batch { keys, answers: found, name: "found", need: Need::Answers, refused: 0 };
+    let batch = Batch { keys, answers: found, name: "found", need: Need::Answers };
     batch.run(filter, |filter, hashes| {
         filter.ask(|asked| Ok(whole(bytes(asked.verbs().contains_batch(hashes)))))
     })
@@ -189,7 +185,7 @@ pub unsafe extern "C" fn coua_remove_batch(
     keys: *const coua_keys,
     removed: *mut u8,
 ) -> coua_status {
-    let batch = Batch { keys, answers: removed, name: "removed", need: Need::Nothing, refused: 0 };
+    let batch = Batch { keys, answers: removed, name: "removed", need: Need::Nothing };
     batch.run(filter, |filter, hashes| {
         filter.change(|mut changed| Ok(whole(bytes(changed.verbs().remove_batch(hashes)))))
     })
@@ -202,7 +198,7 @@ pub unsafe extern "C" fn coua_count_batch(
     keys: *const coua_keys,
     copies: *mut u64,
 ) -> coua_status {
-    let batch = Batch { keys, answers: copies, name: "copies", need: Need::Answers, refused: 0 };
+    let batch = Batch { keys, answers: copies, name: "copies", need: Need::Answers };
     batch.run(filter, |filter, hashes| {
         filter.ask(|asked| Ok(whole(asked.verbs().count_batch(hashes))))
     })
@@ -224,8 +220,7 @@ pub unsafe extern "C" fn coua_window_insert_unique_batch(
     times: *const u64,
     is_new: *mut u8,
 ) -> coua_status {
-    let need = Need::Nothing;
-    let batch = Batch { keys, answers: is_new, name: "is_new", need, refused: COUA_REFUSED };
+    let batch = Batch { keys, answers: is_new, name: "is_new", need: Need::Nothing };
     let check = |filter: &coua_filter, keys| {
         filter.change(|changed| changed.check_times())?;
         times_of(times, is_new, keys)

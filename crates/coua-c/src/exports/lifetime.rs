@@ -53,7 +53,7 @@ pub unsafe extern "C" fn coua_free(filter: *mut coua_filter) {
     }
 }
 
-/// Removes all keys.
+/// Removes all keys. A window keeps its clock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_clear(filter: *mut coua_filter) -> coua_status {
     with(filter, |filter| filter.change(|changed| changed.clear()))
