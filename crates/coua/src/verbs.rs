@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::{CuckooFilter, IfPresent};
-use crate::hash::{KeyHash, KeyHasher};
+use crate::hash::{Key, KeyHash, KeyHasher};
 
 /// The times of a batch's items.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +98,24 @@ pub trait Filter {
         if_present: IfPresent,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull>;
+
+    /// [`insert_each`](Self::insert_each) of keys at the present time: the outcome of each, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchFull`] at the first key without room.
+    fn insert_keys<K: Key>(
+        &mut self,
+        keys: &[K],
+        if_present: IfPresent,
+    ) -> Result<Vec<Insertion>, BatchFull>
+    where
+        Self: Sized,
+    {
+        let (mut space, mut outcomes) = (Vec::new(), Vec::new());
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        self.insert_each(hashes, When::Now, if_present, &mut outcomes).map(|()| outcomes)
+    }
 
     /// Removes one copy of the key. Returns false if there is none.
     fn remove(&mut self, hash: KeyHash) -> bool {

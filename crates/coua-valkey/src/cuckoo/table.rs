@@ -17,7 +17,7 @@ use crate::server::{aligned_block_bytes, block_bytes};
 use crate::settings::REBUILDS;
 
 /// A filter of the library.
-pub(super) trait Inserts {
+pub(super) trait Inserts: Filter {
     /// Bytes that the filter takes.
     fn bytes(&self) -> u64;
 
@@ -29,9 +29,6 @@ pub(super) trait Inserts {
 
     /// Items that the filter can take without moving all of its items in one command.
     fn room(&self) -> u64;
-
-    /// Whether an item is present.
-    fn has(&self, hash: KeyHash) -> bool;
 
     /// Calls `work` with the filter, to insert items.
     fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R;
@@ -64,10 +61,6 @@ impl Inserts for CuckooFilter {
 
     fn room(&self) -> u64 {
         self.room_by_splits().max(QUICKLY_REBUILT.saturating_sub(self.len()))
-    }
-
-    fn has(&self, hash: KeyHash) -> bool {
-        self.contains(hash)
     }
 
     fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R {
@@ -110,7 +103,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
     /// Why an item is refused before it is inserted.
     fn refusal(&self, hash: KeyHash, if_present: IfPresent) -> Option<CommandError> {
         if self.filter.room() == 0 {
-            let is_repeat = if_present == IfPresent::Skip && self.filter.has(hash);
+            let is_repeat = if_present == IfPresent::Skip && self.filter.contains(hash);
             return (!is_repeat).then_some(CommandError::HashBits);
         }
         let most = self.filter.bytes_after_growth();
@@ -118,7 +111,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         let more = self.filter.bytes_to_insert(hash);
         let bytes = more.map_or(most, |more| if more > 0 { self.filter.bytes() + more } else { 0 });
         let is_refused =
-            bytes > limit.filter && !(if_present == IfPresent::Skip && self.filter.has(hash));
+            bytes > limit.filter && !(if_present == IfPresent::Skip && self.filter.contains(hash));
         is_refused.then_some(CommandError::KeyMemory { limit: limit.key })
     }
 

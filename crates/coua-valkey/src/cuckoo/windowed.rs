@@ -220,10 +220,6 @@ impl Inserts for Generations {
         newest_of(self).unwrap_or(self.template()).room()
     }
 
-    fn has(&self, hash: KeyHash) -> bool {
-        self.contains(hash)
-    }
-
     fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R {
         work(&mut self.logged(&mut Background))
     }

@@ -49,7 +49,7 @@ impl Generations {
     ///
     /// [`BatchFull`] at the first key without room, with the number of keys before it.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
-        self.insert_now(keys, IfPresent::AddCopy).map(drop)
+        self.insert_keys(keys, IfPresent::AddCopy).map(drop)
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order.
@@ -59,17 +59,7 @@ impl Generations {
     ///
     /// [`BatchFull`] at the first absent key without room.
     pub fn insert_unique_batch<K: Key>(&mut self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
-        self.insert_now(keys, IfPresent::Skip)
-    }
-
-    fn insert_now<K: Key>(
-        &mut self,
-        keys: &[K],
-        if_present: IfPresent,
-    ) -> Result<Vec<Insertion>, BatchFull> {
-        let (mut space, mut outcomes) = (Vec::new(), Vec::new());
-        let hashes = K::hash_all(keys, self.hasher(), &mut space);
-        self.insert_each(hashes, When::Now, if_present, &mut outcomes).map(|()| outcomes)
+        self.insert_keys(keys, IfPresent::Skip)
     }
 }
 
