@@ -61,7 +61,7 @@ pub(super) struct KeyArgs {
     )]
     pub(super) except: Vec<String>,
 
-    /// Records that begin with TEXT are none: they are printed
+    /// Records that begin with TEXT are comments: always printed, never compared
     #[arg(long, hide_short_help = true, value_name = "TEXT", allow_hyphen_values = true,
           value_parser = NonEmptyStringValueParser::new())]
     pub(super) comment: Option<String>,
@@ -196,7 +196,7 @@ impl KeyArgs {
         }
     }
 
-    /// The beginning of records that are none.
+    /// The beginning of comments.
     pub(super) fn comment(&self) -> Option<Arc<[u8]>> {
         self.comment.as_ref().map(|comment| comment.as_bytes().into())
     }

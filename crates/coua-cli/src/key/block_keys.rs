@@ -135,7 +135,7 @@ pub(crate) struct MissingKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Header(Header),
-    /// It is no record, but a line to print (`--comment`).
+    /// It is a comment, which is printed and not compared.
     Comment,
     Missing(Missing),
     /// It has one, which counts as seen (`--known`).

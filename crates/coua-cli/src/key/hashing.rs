@@ -38,7 +38,7 @@ pub(crate) struct Hashing {
     pub(crate) wanted: Wanted,
     pub(crate) known: Known,
     pub(crate) done: DoneRecords,
-    /// Lines that begin like this are no records.
+    /// Records that begin like this are comments.
     pub(crate) comment: Option<Arc<[u8]>>,
     /// Records were decoded to UTF-8: those that are none were invalid in their encoding.
     pub(crate) is_decoded: bool,

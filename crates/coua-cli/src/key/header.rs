@@ -89,7 +89,12 @@ impl Headers {
             }
             Err(NoColumn::Missing(name)) => {
                 let found = names.in_input();
-                let reason = format_args!("no column \"{name}\" in the header (found {found})");
+                let is_one = !found.contains(", ");
+                let other =
+                    [";", "\\t", "|", ","].into_iter().find(|it| is_one && found.contains(it));
+                let remedy = other.map_or_else(String::new, |it| format!("; use -t '{it}'"));
+                let reason =
+                    format_args!("no column \"{name}\" in the header (found {found}){remedy}");
                 return Err(Failure::at(input, reason));
             }
             Err(NoColumn::Ambiguous { name, places: [first, second] }) => {
