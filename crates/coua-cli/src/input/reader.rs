@@ -118,6 +118,9 @@ impl BlockReader {
             if has_more {
                 self.current = Some(current);
             }
+            if block.share.is_none() {
+                self.budget.drop_spare();
+            }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.means.consumed.load(Ordering::Relaxed);
                 block.sum = sum;
