@@ -356,7 +356,7 @@ mod tests {
     fn all_of_a_record_must_be_json() {
         for broken in [
             "",
-            "{",
+            "{}}",
             r#"{"a":1"#,
             r#"{"a":1} x"#,
             r#"{"a":1,}"#,
@@ -366,6 +366,7 @@ mod tests {
         ] {
             assert_eq!(found("/a", broken), Err(Missing::BrokenJson), "{broken}");
         }
+        assert_eq!(found("/a", " {\r"), Err(Missing::JsonLines));
     }
 
     #[test]
@@ -465,6 +466,7 @@ mod tests {
             assert_eq!(key(pointers, record).as_deref(), Ok(expected), "{pointers:?}");
         }
         assert_eq!(key(&["/t"], r#"{"t":1,"v":NaN}"#).as_deref(), Ok(r#"{"v":null}"#));
-        assert_eq!(key(&["/t"], "{"), Err(Missing::BrokenJson));
+        assert_eq!(key(&["/t"], "{"), Err(Missing::JsonLines));
+        assert_eq!(key(&["/t"], "{}}"), Err(Missing::BrokenJson));
     }
 }
