@@ -86,8 +86,8 @@ fn a_filter_is_created_as_the_options_say(kind: Kind) {
     let mut client = server.client();
     for (name, options, bits, expansion) in [
         ("a", &[][..], "64", ":1"),
-        ("c", &["--rate", "0.001", "--capacity", "1M"], "30", ":1"),
-        ("d", &["--rate", "1%", "--capacity", "1000", "--when-full", "grow"], "17", ":1"),
+        ("c", &["--rate", "0.0001", "--capacity", "1M"], "34", ":1"),
+        ("d", &["--rate", "1%", "--capacity", "1000", "--when-full", "grow"], "31", ":1"),
         ("e", &["--when-full", "stop", "--capacity", "1000"], "64", ":0"),
     ] {
         let at = address(&server, name);

@@ -12,7 +12,8 @@ const FEW: u64 = 1024;
 /// The lowest capacity that a server accepts.
 const LEAST_CAPACITY: u64 = 4;
 const MOST_CAPACITY: u64 = 1 << 30;
-const FEWEST_BITS: f64 = 8.0;
+/// With fewer, a growing filter would be full early: a server divides its segments, and never moves all items at once.
+const FEWEST_BITS: f64 = 31.0;
 const MOST_BITS: f64 = 64.0;
 
 /// The options of the filter, if it does not exist yet.
@@ -178,8 +179,10 @@ mod tests {
         assert_eq!(arguments(roomy, 1), "1000000 HASHBITS 64");
         assert_eq!(arguments(roomy, 64), "15625 HASHBITS 64");
         let exact = ReserveOptions { rate: Some(0.001), ..roomy };
-        assert_eq!(arguments(exact, 1), "1000000 HASHBITS 30");
-        assert_eq!(arguments(exact, 64), "15625 HASHBITS 24");
+        assert_eq!(arguments(exact, 1), "1000000 HASHBITS 31");
+        assert_eq!(arguments(exact, 64), "15625 HASHBITS 31");
+        let finer = ReserveOptions { rate: Some(1e-6), ..roomy };
+        assert_eq!(arguments(finer, 1), "1000000 HASHBITS 40");
         let fixed = ReserveOptions { on_full: Some(OnFull::Stop), ..exact };
         assert_eq!(arguments(fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
         assert_eq!(arguments(fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
