@@ -232,10 +232,11 @@ impl RunFilter for FileFilter {
         true
     }
 
-    fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) {
+    fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) -> Result<()> {
         if let Some(sharded) = &self.sharded {
             sharded.end(&mut self.store, &unanswered);
         }
+        Ok(())
     }
 
     fn commit(&mut self, stage: Stage) -> Result<()> {

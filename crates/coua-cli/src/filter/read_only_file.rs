@@ -5,7 +5,7 @@ use crate::filter::op::Op;
 use crate::filter::op::Stop;
 use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
 use crate::key::{Answers, BlockKeys, KeySpec, Seen};
-use crate::pipeline::{Batch, Prefetch};
+use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::terminal::{FilterFigures, Result};
 use coua_store::View;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -76,8 +76,11 @@ impl RunFilter for Arc<ReadOnlyFile> {
         Ok(())
     }
 
+    fn end_of_blocks(&mut self, _unanswered: Vec<Unanswered>) -> Result<()> {
+        Ok(self.view().check_origin()?)
+    }
+
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        self.view().check_origin()?;
         Ok(Summary::of(FilterFigures::from(&self.view().filter), request))
     }
 }

@@ -48,8 +48,11 @@ pub(crate) trait RunFilter: Debug {
         Ok(())
     }
 
-    /// Rolls back changes of the shards for unanswered blocks. No block follows.
-    fn end_of_blocks(&mut self, _unanswered: Vec<Unanswered>) {}
+    /// Rolls back changes of the shards for unanswered blocks. No block follows. Returns an error if the file of a filter
+    /// that is only read has changed.
+    fn end_of_blocks(&mut self, _unanswered: Vec<Unanswered>) -> Result<()> {
+        Ok(())
+    }
 
     /// Removes keys from a server that were recorded, but cannot be written to the output.
     fn roll_back(&mut self) {}
@@ -59,8 +62,7 @@ pub(crate) trait RunFilter: Debug {
         Doubts::default()
     }
 
-    /// Saves all changes, unless the request says that they are committed. Returns an error if the file of a filter
-    /// that is only read has changed.
+    /// Saves all changes, unless the request says that they are committed.
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary>;
 }
 

@@ -75,10 +75,11 @@ impl RunFilter for Arc<ShardedMemory> {
         self.merge(&batch.keys, &mut batch.answers)
     }
 
-    fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) {
+    fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) -> Result<()> {
         for Unanswered { shard, group } in &unanswered {
             self.undo(*shard, group);
         }
+        Ok(())
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {

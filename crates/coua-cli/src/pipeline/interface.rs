@@ -51,7 +51,7 @@ pub(crate) trait BlockHandler {
     fn checkpoint(&mut self, synced: Synced) -> Result<()>;
 
     /// Ends the work. `unanswered` holds the groups that shards processed before an early end.
-    fn end(&mut self, unanswered: Vec<Unanswered>);
+    fn end(&mut self, unanswered: Vec<Unanswered>) -> Result<()>;
 }
 
 /// A group of keys that a shard processed, without an answer for its block.

@@ -47,7 +47,7 @@ impl Pipeline {
             let result = answer_all(|wait| schedule.next(wait), handler, pass_on);
             schedule.finish().and(result)
         });
-        result.map(|()| handler.end(schedule.into_unanswered()))
+        result.and_then(|()| handler.end(schedule.into_unanswered()))
     }
 }
 
@@ -191,7 +191,9 @@ mod tests {
             Ok(())
         }
 
-        fn end(&mut self, _unanswered: Vec<Unanswered>) {}
+        fn end(&mut self, _unanswered: Vec<Unanswered>) -> Result<()> {
+            Ok(())
+        }
     }
 
     type Passed = Result<Batch>;

@@ -135,8 +135,8 @@ impl BlockHandler for Pass {
         }
     }
 
-    fn end(&mut self, unanswered: Vec<Unanswered>) {
-        self.filter.end_of_blocks(unanswered);
+    fn end(&mut self, unanswered: Vec<Unanswered>) -> Result<()> {
+        self.filter.end_of_blocks(unanswered)
     }
 }
 
