@@ -114,10 +114,13 @@ const fn other(what: &'static str, magic: &'static [u8], remedy: &'static str) -
 
 const CONVERT: &str = "convert it to CSV or JSON lines";
 const DECODE: &str = "use --encoding utf-16";
+const DECODE_32: &str = "pipe in the output of `iconv -f utf-32 -t utf-8`";
 const FILTER: &str = "name a file, not compressed, after --known or --filter";
 
 /// Formats that are not read, with what to do.
-static OTHERS: [OtherFormat; 16] = [
+static OTHERS: [OtherFormat; 18] = [
+    other("UTF-32 text", b"\xff\xfe\0\0", DECODE_32),
+    other("UTF-32 text", b"\0\0\xfe\xff", DECODE_32),
     other("UTF-16 text", b"\xff\xfe", DECODE),
     other("UTF-16 text", b"\xfe\xff", DECODE),
     other("a zip archive", b"PK\x03\x04", "pipe in the output of `unzip -p`"),
