@@ -44,7 +44,7 @@ pub(super) struct Chains {
     pub(super) groups: Vec<ChainGroup>,
     /// The other chains.
     pub(super) arrived: Vec<Active>,
-    /// Steps of groups so far.
+    /// Steps that groups have taken.
     pub(super) group_steps: usize,
     /// Runs that were begun.
     pub(super) begun: usize,
@@ -180,8 +180,8 @@ impl InsertBatch<'_> {
         self.chains = chains;
     }
 
-    /// Forms a group of arrived chains and those of further runs, and finds their moves. If they are few they
-    /// wait for those of another group.
+    /// Forms a group of arrived chains and the chains of further runs, and finds their moves. Few chains wait for those
+    /// of another group.
     #[inline(always)]
     fn form_group(&mut self, level: impl KnownLevel, chains: &mut Chains, number: usize) {
         while chains.arrived.len() < GROUP

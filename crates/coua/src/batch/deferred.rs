@@ -88,7 +88,7 @@ impl Deferred {
         self.runs.get(run.wrapping_sub(1)).map_or(0, |run| run.keys)
     }
 
-    /// Runs so far.
+    /// The number of runs.
     pub(super) fn runs(&self) -> usize {
         self.runs.len()
     }

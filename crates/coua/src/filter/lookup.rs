@@ -24,15 +24,17 @@ impl CuckooFilter {
     /// Whether the key is present. Only the common case is inlined, so rare cases add no register pressure.
     #[inline(always)]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        if self.overflow.has_overflowed() {
-            return self.contains_in_words(hash);
+        // First, so that nothing but this level lives in a loop of lookups: a tenth fewer instructions.
+        if let Some(level) = self.segments.uniform_narrow()
+            && !self.overflow.has_overflowed()
+        {
+            return self.contains_in(&WithEncoding::<false>(*level), hash);
         }
         match self.segments.comparison() {
-            Comparison::Narrow => {
-                self.contains_in(&WithEncoding::<false>(*self.segments.level_for(hash)), hash)
+            Comparison::Avx2(avx2) if !self.overflow.has_overflowed() => {
+                avx2.run(LookUpOne { segments: &self.segments, hash })
             }
-            Comparison::Avx2(avx2) => avx2.run(LookUpOne { segments: &self.segments, hash }),
-            Comparison::Words => self.contains_in_words(hash),
+            _ => self.contains_in_words(hash),
         }
     }
 

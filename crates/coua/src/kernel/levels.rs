@@ -18,7 +18,7 @@ pub(crate) trait KnownLevel: Copy {
     }
 }
 
-/// A level of which the compiler knows nothing.
+/// A level about which the compiler knows nothing.
 impl KnownLevel for &LevelGeometry {
     #[inline(always)]
     fn geometry(self) -> LevelGeometry {

@@ -1,6 +1,6 @@
 //! Where the items of a segment go when it splits into two children.
 //!
-//! The buckets of both children are numbered consecutively, first those of the lower one. So bucket `k` of
+//! The buckets of both children are numbered consecutively, the lower child's first. So bucket `k` of
 //! the parent becomes the buckets `2k` and `2k + 1`, where its own items always fit: those in their primary bucket stay
 //! there. Then come the items in their alternate bucket, in the order of the slots: each takes the first free slot of the
 //! emptier of its new buckets.
@@ -109,14 +109,14 @@ impl Parent {
     }
 }
 
-/// Reads the buckets of the parent, and writes those of the children.
+/// Reads buckets of the parent, and writes buckets of the children.
 trait SplitBuckets {
-    /// Moves the items of a bucket that are in their primary bucket to its two buckets in the children, and returns their
-    /// numbers.
+    /// Moves the items of a bucket that are in their primary bucket to its two buckets in the children, and returns how
+    /// many each gets.
     fn keep(&mut self, bucket: u64) -> [u8; 2];
 
     /// Writes the values of a bucket's items that are in their alternate bucket to the beginning of a slice, and returns
-    /// their number. Any others follow.
+    /// how many there are. What follows them in the slice is undefined.
     fn moved(&self, bucket: u64, values: &mut [u64]) -> usize;
 
     /// Puts a value into a free slot of a bucket of the children.

@@ -168,6 +168,12 @@ impl Segments {
         self.uniform
     }
 
+    /// The level of all segments, while they have the same, if its buckets are narrow.
+    #[inline(always)]
+    pub(crate) fn uniform_narrow(&self) -> Option<&LevelGeometry> {
+        self.uniform.as_ref().filter(|level| level.codec.encoding == Encoding::Narrow)
+    }
+
     /// The levels of the segments, by how often these were split, and the one below.
     pub(crate) fn levels(&self) -> &[LevelGeometry] {
         &self.levels
@@ -189,7 +195,7 @@ impl Segments {
         WithAvx2(*level, level.codec.avx2.expect("buckets of that kind"))
     }
 
-    /// The value of `uniform`.
+    /// Computes [`uniform`](Self::uniform).
     fn find_uniform(&self) -> Option<LevelGeometry> {
         self.directory.is_uniform(self.table.len()).then(|| *self.level_of(0))
     }

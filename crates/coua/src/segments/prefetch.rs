@@ -91,8 +91,8 @@ impl<'a> Prefetcher<'a> {
         self.last = None;
         let Some(rest) = self.hashes.get(group * WIDTH..) else { return };
         let keys = &mut self.ring[group % PREFETCH_DISTANCE];
-        // Two cache lines of hashes: among so many random accesses the processor does not see that they
-        // are read from end to end.
+        // Two cache lines of hashes: among many random accesses the processor does not see that the hashes are read from
+        // end to end.
         for line in [0, WIDTH / 2] {
             if let Some(hash) = rest.get(PREFETCH_DISTANCE * WIDTH + line) {
                 prefetch(std::ptr::from_ref(hash).cast());

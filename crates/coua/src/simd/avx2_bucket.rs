@@ -183,8 +183,8 @@ mod vectors {
             ]
         }
 
-        /// Divides those of a bucket's values whose lowest bit is clear by their highest bit, each for a bucket of slots that
-        /// are one bit narrower, with their numbers. Their order stays.
+        /// Divides the values of a bucket whose lowest bit is clear by their highest bit, in order: the values for two buckets
+        /// whose slots are one bit narrower, and how many each gets.
         #[inline(always)]
         pub(crate) fn divide(&self, bucket: &[u8]) -> [(Values, u8); 2] {
             let (isa, values) = (self.isa, self.slots(bucket));
@@ -197,8 +197,8 @@ mod vectors {
             })
         }
 
-        /// Writes those of a bucket's values whose lowest bit is set to the beginning of a slice, and returns their number. Any
-        /// others follow.
+        /// Writes the values of a bucket whose lowest bit is set to the beginning of a slice, and returns how many there are.
+        /// What follows them in the slice is undefined.
         #[inline(always)]
         pub(crate) fn moved(&self, bucket: &[u8], out: &mut [u64]) -> usize {
             let values = self.slots(bucket);
@@ -220,8 +220,8 @@ mod vectors {
             *tail = word.to_le_bytes();
         }
 
-        /// Writes the values of a bucket, without bits that are no part of these slots, and zeros after it, up to the end of
-        /// the slice if that is near.
+        /// Writes the values of a bucket, cut to the width of its slots. Bytes after the bucket become 0, at most up to the end
+        /// of the slice.
         #[inline(always)]
         pub(crate) fn store(&self, values: Values, bucket: &mut [u8]) {
             if let Some(bucket) = bucket.first_chunk_mut() {

@@ -58,7 +58,7 @@ impl Table {
         Ok(table)
     }
 
-    /// No segments yet, and memory for `bytes` bytes of them.
+    /// An empty table with memory for `bytes` bytes of segments.
     pub(crate) fn with_capacity(bytes: u64) -> Result<Self, OutOfMemory> {
         let bytes = usize::try_from(bytes).map_err(|_| OutOfMemory { bytes })?;
         Ok(Self::in_arena(Arena::new(bytes)?))
@@ -76,7 +76,7 @@ impl Table {
         table
     }
 
-    /// Segments so far.
+    /// The number of segments.
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
     }
@@ -157,7 +157,7 @@ impl Table {
         self.memory.give_back(&segment, &self.segments);
     }
 
-    /// Determines whether the segments are at equal distances; they must keep their order from then on.
+    /// Determines whether the segments are at equal distances; after that they must keep their order.
     /// O(segments).
     pub(crate) fn detect_spacing(&mut self) {
         let address = |segment: &Segment| segment.address() as u64;

@@ -222,7 +222,7 @@ impl SegmentMut<'_> {
         self.0.level += 1;
     }
 
-    /// Takes over the slots of another segment, which has as many bytes at least. Memory of a source without items
+    /// Copies the slots of another segment, which must not be shorter. Memory of a source without items
     /// is all zero, and is not touched here: a copy of an empty table costs address space alone.
     pub(super) fn copy_from(&mut self, source: &Segment) {
         if source.occupied > 0 {

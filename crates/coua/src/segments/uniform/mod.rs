@@ -21,7 +21,7 @@ pub(super) use moves::{find_moves, test_moves};
 pub(super) use preview::preview;
 pub(crate) use preview::{Preview, Wanted, bit};
 
-/// Keys of a group: two vectors of them, so that one's latency covers the other's.
+/// Keys of a group: two vectors, so that the latency of one covers that of the other.
 pub(crate) const WIDTH: usize = 16;
 
 /// A table, and the level of the segments that are read.
@@ -154,7 +154,7 @@ struct SegmentsOf<I: Isa> {
     isa: I,
     /// Where each begins in memory.
     base: I::Vector,
-    /// Where the last word of the shortest of them ends, less seven bytes.
+    /// A word may begin before this byte of a segment: it then ends within the bytes of the level.
     end: u64,
 }
 
@@ -179,7 +179,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
         let bytes = level.bytes();
         // The last word that is read of a bucket begins in the bucket.
         let end_of_buckets = (8 * bytes + 1).saturating_sub(level.codec.bucket_bits + 64);
-        // Only segments of so many bytes are read.
+        // Every segment that is read has at least the bytes of the level.
         let spacing = table.spacing().filter(|spacing| spacing.least_bytes >= bytes);
         let level = LevelVectors::new(isa, level);
         Self { table, directory, spacing, level, bytes, end_of_buckets }
@@ -235,7 +235,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
         SegmentsOf { isa: self.isa, base: self.bases(numbers), end: self.bytes - 7 }
     }
 
-    /// Where segments begin in memory. Panics if the table has no such segments, or they are shorter than those of the level.
+    /// Where segments begin in memory. Panics if the table has no such segment, or it is shorter than the level's.
     #[inline(always)]
     fn bases(&self, segments: I::Vector) -> I::Vector {
         if let Some(spacing) = self.spacing {
