@@ -8,7 +8,7 @@ use numpy::PyArray1;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::array::Column;
+use crate::column::Column;
 use crate::signals::Signals;
 use crate::{error, key, parts};
 

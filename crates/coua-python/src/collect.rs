@@ -8,6 +8,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
 use crate::array;
 use crate::batch::{Batch, Nulls};
+use crate::convert::converted;
 
 /// The keys of an array of numpy, an array or stream of Arrow, a column or table of pandas, or anything that can be
 /// iterated over.
@@ -31,14 +32,6 @@ pub(crate) fn batch_of(
         batch.add_items(keys)?;
     }
     Ok(batch)
-}
-
-/// What a function of `_convert.py` makes of a value.
-pub(crate) fn converted<'py>(
-    function: &str,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    value.py().import("coua._convert")?.call_method1(function, (value,))
 }
 
 /// Values that polars has yet to compute.

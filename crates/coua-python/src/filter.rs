@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::batch::{Batch, Nulls, Outcome};
-use crate::collect::{batch_of, converted};
+use crate::collect::batch_of;
+use crate::convert::converted;
 use crate::error;
 use crate::loss::Loss;
 use crate::shared::Shared;

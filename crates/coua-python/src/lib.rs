@@ -14,6 +14,8 @@
 mod array;
 mod batch;
 mod collect;
+mod column;
+mod convert;
 mod cuckoo;
 mod error;
 mod file;

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::collect::converted;
+use crate::convert::converted;
 use crate::error::{self, Mismatch};
 use crate::values::{Secret, Whole};
 

@@ -4,8 +4,7 @@ use arrow_array::{Array, StructArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::array::{Column, add_arrow};
-use crate::batch::Batch;
+use crate::column::{Column, add_arrow};
 use crate::key::append;
 
 /// One part of many keys.
@@ -74,7 +73,7 @@ impl Column for Parts {
 }
 
 /// The rows of a table, or of a column of structs. One with a null in it is null.
-pub(crate) fn add_rows(batch: &mut Batch, rows: &StructArray) -> PyResult<()> {
+pub(crate) fn add_rows(batch: &mut impl Column, rows: &StructArray) -> PyResult<()> {
     let mut columns = Vec::with_capacity(rows.num_columns());
     for column in rows.columns() {
         let mut parts = Parts::default();

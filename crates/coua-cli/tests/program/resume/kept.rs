@@ -1,8 +1,8 @@
 //! An output that holds records which the filter remembers is never emptied.
 
 use super::rounds;
-use crate::compressed::unpacked as unpack;
-use crate::output_dir::{tree, unpacked};
+use crate::compressed::unpacked;
+use crate::output_dir::tree;
 use crate::support::{
     Folder, Repeats, Run, coua, expected, lines, run_in, run_with, shell, until, wait,
 };
@@ -37,7 +37,7 @@ fn the_output_of_a_stream_is_kept() {
         child.kill().unwrap();
         wait(&mut child);
         let before = folder.read(name);
-        assert_eq!(unpack(&before), b"a\nb\n");
+        assert_eq!(unpacked(&before), b"a\nb\n");
         let feed = |text: &str, more: &str| {
             let words = [&dedup.join(" "), more].join(" ");
             shell(folder.path(), &format!("printf '{text}' | $COUA {words}"))
@@ -45,15 +45,15 @@ fn the_output_of_a_stream_is_kept() {
         refused(&feed("b\nc\n", ""), RESTART);
         assert_eq!(folder.read(name), before);
         feed("b\nc\n", "--append").good();
-        assert_eq!(unpack(&folder.read(name)), b"a\nb\nc\n");
+        assert_eq!(unpacked(&folder.read(name)), b"a\nb\nc\n");
         refused(&feed("b\nc\n", ""), RESTART);
-        assert_eq!(unpack(&folder.read(name)), b"a\nb\nc\n");
+        assert_eq!(unpacked(&folder.read(name)), b"a\nb\nc\n");
         let named = ["dedup", "--filter", "f", "-o", name, "in"];
         folder.file("in", "d\n");
         refused(&run_in(&folder, &[&named, options].concat()), RESTART);
         // Standard input is silent now, and all is in order.
         feed("", "--append").good();
-        assert_eq!(unpack(&folder.read(name)), b"a\nb\nc\n");
+        assert_eq!(unpacked(&folder.read(name)), b"a\nb\nc\n");
     }
 }
 
@@ -94,7 +94,7 @@ fn a_stream_starts_over() {
         feed("a\nb\na\n", "").good();
         refused(&feed("a\nc\n", ""), RESTART);
         feed("a\nc\n", "--restart").good();
-        assert_eq!((&*unpack(&folder.read(name)), items(&folder, "f")), (&b"a\nc\n"[..], 2));
+        assert_eq!((&*unpacked(&folder.read(name)), items(&folder, "f")), (&b"a\nc\n"[..], 2));
     }
 }
 
@@ -182,7 +182,7 @@ fn a_run_goes_on_with_further_inputs() {
 fn printed_records(folder: &Folder) -> Vec<String> {
     let files = tree(folder.path());
     let out = files.iter().filter(|(name, _)| name.starts_with("out"));
-    let text: Vec<_> = out.map(|(name, bytes)| unpacked(name, bytes)).collect();
+    let text: Vec<_> = out.map(|(_, bytes)| unpacked(bytes)).collect();
     let lines = text.iter().flat_map(|text| std::str::from_utf8(text).unwrap().lines());
     lines.map(str::to_owned).collect()
 }
@@ -223,7 +223,7 @@ fn a_killed_run_goes_on_with_a_further_input() {
                 lines
             };
             let whole = [b"one more\n", &text[..]].concat();
-            assert!(sorted(&unpack(&folder.read("out.zst"))) == sorted(&expected(&whole)));
+            assert!(sorted(&unpacked(&folder.read("out.zst"))) == sorted(&expected(&whole)));
         }
         was_killed
     });
