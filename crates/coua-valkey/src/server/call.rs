@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::command::CommandName;
+use super::command_name::CommandName;
 use super::{raw, server_function};
 use crate::error::CommandError;
 

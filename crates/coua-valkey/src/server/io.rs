@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_longlong};
 use std::io::{self, Read, Write};
 
 use super::call::{bytes_of, log};
-use super::command::CommandName;
+use super::command_name::CommandName;
 use super::{raw, server_function};
 use crate::redisbloom::{Source, Unreadable};
 

@@ -6,7 +6,8 @@ use std::panic;
 use std::sync::OnceLock;
 
 use super::call::{bytes_of, log};
-use super::command::{Command, stand_beside};
+use super::command::Command;
+use super::command_name::stand_beside;
 use super::configuration::{Setting, register_settings};
 use super::value_type::TypeEntry;
 use super::{FAILED, OK, catch_panic, raw, server_function};

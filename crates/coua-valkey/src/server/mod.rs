@@ -13,6 +13,7 @@ mod allocator;
 mod call;
 mod command;
 mod command_docs;
+mod command_name;
 mod configuration;
 mod io;
 mod key;
@@ -26,10 +27,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use allocator::{aligned_block_bytes, block_bytes};
 pub(crate) use call::{Call, Word, random_bytes};
-pub(crate) use command::{
-    Command, CommandEntry, CommandName, command_name, commands, longest_command,
-};
+pub(crate) use command::{Command, CommandEntry, commands, longest_command};
 pub(crate) use command_docs::Access;
+pub(crate) use command_name::{CommandName, command_name};
 pub(crate) use configuration::{Setting, Unit};
 pub(crate) use io::{AppendOnly, Pieces, RdbReader};
 pub(crate) use key::Key;

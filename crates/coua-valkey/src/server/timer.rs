@@ -5,7 +5,7 @@ use std::ptr::without_provenance_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::call::bytes_of;
-use super::command::CommandName;
+use super::command_name::CommandName;
 use super::{Call, OK, catch_panic, raw, server_function};
 
 /// Milliseconds until a command continues: clients come first.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::call::{Call, bytes_of, log};
-use super::command::is_beside;
+use super::command_name::is_beside;
 use super::io::{self, AppendOnly, RdbReader};
 use super::{FAILED, OK, catch_panic, raw, server_function};
 use crate::error::RdbError;
