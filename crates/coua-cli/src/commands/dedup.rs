@@ -223,6 +223,9 @@ impl DedupArgs {
         }
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations(&reading.inputs)?;
+        if let Some(encoding) = reading.inputs.encoding() {
+            to.check_encoding(encoding, &reading.hashing.format, &self.known)?;
+        }
         let begun = to.begun().into_iter().flatten().map(|path| (path, to.coding(path)));
         reading.begin_headers(&begun.collect::<Vec<_>>())?;
         if let Some(headers) = &mut reading.begun {

@@ -18,7 +18,7 @@ pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};
 use crate::terminal::{Failure, Result, Stream, message};
-use encoding_rs::Encoding;
+use encoding_rs::{Encoding, UTF_8};
 use std::collections::HashSet;
 use std::env;
 use std::fs::{self, File, Metadata};
@@ -119,6 +119,11 @@ impl Inputs {
     /// Other files, read in the same way.
     pub(crate) fn others(&self, paths: &[PathBuf]) -> Self {
         Self::new(paths, self.coding)
+    }
+
+    /// The encoding from which they are decoded, if it is not UTF-8.
+    pub(crate) fn encoding(&self) -> Option<&'static Encoding> {
+        self.coding.encoding.filter(|encoding| *encoding != UTF_8)
     }
 
     /// Whether standard input is one of them.

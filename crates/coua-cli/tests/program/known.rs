@@ -328,3 +328,44 @@ fn outputs_of_several_runs_with_one_filter() {
     assert_eq!(folder.read("out"), b"a\nb\nc\nd\ne\n");
     assert_eq!(dedup(&["--restart"], "two").code, Some(2));
 }
+
+/// Decoded records are printed as UTF-8, which must not get into a file of another encoding.
+#[test]
+fn decoded_records_are_appended_to_utf_8_only() {
+    let folder = Folder::new();
+    let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let latin = |text: &str| text.chars().map(|it| it as u8).collect::<Vec<u8>>();
+    let dedup = |encoding: &str, more: &[&str]| {
+        let all = ["dedup", "--encoding", encoding, "--append", "-o", "out", "in"];
+        run_in(&folder, &[&all, more].concat())
+    };
+    for (encoding, name, text) in [
+        ("utf-16", "UTF-16LE", utf_16("\u{feff}a\n\u{e9}\n")),
+        ("utf-16le", "UTF-16LE", utf_16("a\n\u{e9}\n")),
+        ("latin1", "windows-1252", latin("a\n\u{e9}\n")),
+    ] {
+        folder.file("in", &text);
+        folder.file("out", &text);
+        let rest = format!(
+            "; records of --encoding {name} are printed as UTF-8, and cannot be appended; choose another output\n"
+        );
+        dedup(encoding, &[]).failed(2, &format!("coua: out: is not UTF-8 text{rest}"));
+        dedup(encoding, &["--known", "out"]).failed(
+            2,
+            &format!("coua: out: is also a --known file, which is read as {name}{rest}"),
+        );
+        assert_eq!(folder.read("out"), text);
+        folder.file("out", "");
+        let printed = ["a\n".as_bytes(), "\u{e9}\n".as_bytes()].concat();
+        for times in 1..3 {
+            dedup(encoding, &[]).good();
+            assert_eq!(folder.read("out"), printed.repeat(times));
+        }
+    }
+    // What is invalid is printed as bytes that are not UTF-8.
+    folder.file("in", b"a\0\n\0\0\xd8\n\0");
+    folder.file("out", "");
+    let once = dedup("utf-16le", &[]).code;
+    assert_eq!((once, dedup("utf-16le", &[]).code), (Some(0), Some(0)));
+    assert_eq!(folder.read("out"), b"a\n\xff\n".repeat(2));
+}
