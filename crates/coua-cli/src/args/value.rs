@@ -97,9 +97,9 @@ impl Serialize for TextEncoding {
     }
 }
 
-/// Parses a WHATWG encoding name.
+/// Parses a WHATWG encoding name. Those of encodings that are not decoded, for safety, are unknown.
 pub(crate) fn encoding(name: &str) -> Result<TextEncoding, &'static str> {
-    let encoding = Encoding::for_label(name.as_bytes()).map(TextEncoding);
+    let encoding = Encoding::for_label_no_replacement(name.as_bytes()).map(TextEncoding);
     encoding
         .ok_or("unknown encoding; expected a name such as utf-16, utf-16be, latin1 or shift_jis")
 }
