@@ -127,7 +127,10 @@ fn names_of_other_compressions_are_refused() {
     let folder = Folder::new();
     folder.file("in", "a\nb\na\n");
     run_in(&folder, &["add", "f", "in", "in"]).good();
-    for name in ["out.bz2", "out.xz", "out.lz4", "out.tgz", "out.BZ2", "out.txt.Xz", "out.7z"] {
+    let endings = ["bz2", "xz", "lz4", "tgz", "BZ2", "txt.Xz", "7z", "txz", "tzst", "tbz2", "gzip"];
+    let rare = ["bz", "lz", "sz", "snappy", "zz", "rar"];
+    for name in endings.iter().chain(&rare).map(|ending| format!("out.{ending}")) {
+        let name = name.as_str();
         let ending = name.rsplit('.').next().unwrap().to_lowercase();
         for command in [
             &["dedup", "-o", name][..],
