@@ -131,8 +131,8 @@ impl FromStr for OutputCompression {
 
 /// The extensions of compressed files that are not written.
 const UNWRITTEN: [&str; 21] = [
-    "7z", "bgz", "br", "bz", "bz2", "gzip", "lz", "lz4", "lzma", "lzo", "rar", "snappy", "sz", "tbz2", "tgz", "txz",
-    "tzst", "xz", "z", "zip", "zz",
+    "7z", "bgz", "br", "bz", "bz2", "gzip", "lz", "lz4", "lzma", "lzo", "rar", "snappy", "sz",
+    "tbz2", "tgz", "txz", "tzst", "xz", "z", "zip", "zz",
 ];
 
 /// The extension of a file's name, in lower case.

@@ -400,8 +400,7 @@ fn is_utf_8(path: &Path, coding: Coding, format: &RecordFormat) -> bool {
     };
     let Ok(stop) = CancelToken::new() else { return true };
     let inputs = Inputs::new(&[path.to_owned()], coding);
-    let mut reader =
-        BlockReader::new(inputs, format.clone(), None, Arc::new(stop), Arc::default());
+    let mut reader = BlockReader::new(inputs, format.clone(), None, Arc::new(stop), Arc::default());
     let mut block = Block::default();
     while let Ok(true) = reader.next_block(&mut block) {
         if !block.records().all(is_text) {
