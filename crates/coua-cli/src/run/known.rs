@@ -4,10 +4,10 @@ use super::job::InputPlan;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
 use crate::input::BlockReader;
-use crate::key::{Hashing, Known, Mixing, Reason};
+use crate::key::{Hashing, Known, MissingKey, Mixing, Reason};
 use crate::output::is_filter;
 use crate::pipeline::Batch;
-use crate::terminal::{CancelToken, Failure, Result};
+use crate::terminal::{CancelToken, Failure, Result, Verbosity, counted};
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHasher};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ impl InputPlan {
         paths: &[PathBuf],
         hasher: KeyHasher,
         spec: &FilterSpec,
+        verbosity: Verbosity,
     ) -> Result<()> {
         let (filters, records): (Vec<_>, Vec<_>) = paths.iter().partition(|path| is_filter(path));
         let mut known = Vec::new();
@@ -28,7 +29,7 @@ impl InputPlan {
         }
         if !records.is_empty() {
             let records: Vec<PathBuf> = records.into_iter().cloned().collect();
-            known.push(self.known_records(&records, hasher)?);
+            known.push(self.known_records(&records, hasher, verbosity)?);
         }
         self.hashing.known = Known::new(known);
         Ok(())
@@ -53,7 +54,12 @@ impl InputPlan {
         Ok(view.filter)
     }
 
-    fn known_records(&self, paths: &[PathBuf], hasher: KeyHasher) -> Result<Generations> {
+    fn known_records(
+        &self,
+        paths: &[PathBuf],
+        hasher: KeyHasher,
+        verbosity: Verbosity,
+    ) -> Result<Generations> {
         let mut filter = CuckooFilter::builder().hasher(hasher).build().map_err(no_memory)?;
         let mut hashing = Hashing { hasher, known: Known::default(), ..self.hashing.clone() };
         let inputs = self.inputs.others(paths);
@@ -61,7 +67,9 @@ impl InputPlan {
         let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
         let mut reader =
             BlockReader::new(inputs, hashing.format.clone(), headers, stop, Arc::default());
+        reader.warn(verbosity);
         let (mut batch, mut has_key, mut first) = (Batch::default(), false, None);
+        let mut without_key = 0;
         while reader.next_block(&mut batch.block).map_err(|failure| {
             if hashing.keys.csv().is_some() { with_remedy(failure) } else { failure }
         })? {
@@ -71,6 +79,8 @@ impl InputPlan {
             }
             has_key |= batch.keys.may_have_keys();
             first = first.or_else(|| first_without_key(&batch));
+            let lacks_key = |it: &&MissingKey| matches!(it.reason, Reason::Missing(_));
+            without_key += batch.keys.missing_keys.iter().filter(lacks_key).count() as u64;
             filter.insert_unique_batch(&batch.keys.hashes).map_err(no_memory)?;
         }
         match first {
@@ -78,7 +88,15 @@ impl InputPlan {
                 let reason = "no record of --known has a key; fix the option that selects keys, or add --missing";
                 Err(with_remedy(Failure::at(first, reason)))
             }
-            _ => Ok(filter.into()),
+            first => {
+                if let Some(first) = first {
+                    let records = counted(without_key, "record");
+                    verbosity.say(format_args!(
+                        "--known: {records} without a key cannot be known (first: {first})"
+                    ));
+                }
+                Ok(filter.into())
+            }
         }
     }
 }

@@ -45,7 +45,8 @@ impl Pass {
         let profile = filter.profile();
         job.reading.agree_with(&mut *filter, &profile.name, job.op)?;
         if !job.known.is_empty() {
-            job.reading.know(&job.known, profile.hasher, &job.filter)?;
+            let verbosity = job.running.verbosity;
+            job.reading.know(&job.known, profile.hasher, &job.filter, verbosity)?;
         }
         if let (Some(times), Some(window)) = (&mut job.reading.hashing.keys.times, profile.window) {
             // Times up to one generation in the future are accepted: clocks differ.

@@ -22,7 +22,8 @@ impl Job {
         let threads = self.running.threads.number(&used.inputs);
         let copies = Arc::new(Copies::new(&self.filter, &used.inputs, threads, plan)?);
         if !self.known.is_empty() {
-            self.reading.know(&self.known, copies.hasher(), &self.filter)?;
+            let verbosity = self.running.verbosity;
+            self.reading.know(&self.known, copies.hasher(), &self.filter, verbosity)?;
             self.known.clear();
         }
         let mut known = Known::default();
