@@ -8,7 +8,7 @@ use crate::record::{
     BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory, unmarked,
 };
 use crate::terminal::{CancelToken, Failure, Result, Verbosity};
-use memchr::memchr;
+use memchr::{memchr, memmem};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -238,15 +238,29 @@ impl BlockReader {
             let found = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
             found && !has(b'\n')
         };
-        let what = match self.format {
+        // U+0A00 is no letter, but a newline whose two bytes are swapped.
+        let has_swapped_newline = || {
+            let is_decoded = self.means.coding.encoding.is_some();
+            is_decoded && !has(b'\n') && memmem::find(bytes, "\u{a00}".as_bytes()).is_some()
+        };
+        // A text of one paragraph need not have an end of several lines.
+        let is_lines = |end: &[u8]| !end.contains(&b'\n') || end == b"\r\n";
+        let lacks = |end: &[u8]| is_lines(end) && has(b'\n') && memmem::find(bytes, end).is_none();
+        let what = match &self.format {
             RecordFormat::Byte(0) if has(b'\n') && !has(0) => {
                 "contains newlines, but no NUL bytes; without -0, each line is a record"
+            }
+            RecordFormat::Byte(_) | RecordFormat::Sequence(_) if lacks(self.format.bytes()) => {
+                "contains newlines, but not the bytes of --delimiter; without it, each line is a record"
             }
             RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => {
                 "contains NUL bytes, as no text does; use -0 if they end records, or --encoding (such as utf-16le)"
             }
             RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has_lone_return() => {
                 "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`"
+            }
+            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has_swapped_newline() => {
+                "contains U+0A00, but no newline: its bytes are in the other order; use --encoding utf-16le or utf-16be"
             }
             _ => return,
         };
