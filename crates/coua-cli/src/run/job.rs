@@ -184,12 +184,12 @@ pub(crate) struct InputPlan {
 
 impl InputPlan {
     /// Adopts the normalization of the filter `name`. A filter without items stores how this run makes keys, with its own
-    /// normalization if none is given. Returns an error if the keys can never be equal, or `op` would add others.
+    /// normalization if none is given. Returns an error if the keys can never be equal, or the records
+    /// were read in a way that this run leaves open.
     pub(super) fn agree_with(
         &mut self,
         filter: &mut dyn RunFilter,
         name: &str,
-        op: Op,
     ) -> Result<()> {
         let mut own = self.key_spec();
         self.stored = filter.key_spec(None)?;
@@ -203,9 +203,7 @@ impl InputPlan {
         }
         let Some(stored) = &self.stored else { return Ok(()) };
         own.check_parts(stored, name)?;
-        if op.inserts() {
-            own.check_records(stored, name)?;
-        }
+        own.check_records(stored, name)?;
         let given = &mut self.hashing.keys.normalize;
         if !given.does_nothing() {
             given.check_same(&stored.normalize, name)?;

@@ -48,7 +48,9 @@ impl InputPlan {
         }
         if let Some(keys) = crate::key::KeySpec::of(&view.notes, path.display())? {
             self.hashing.keys.normalize.check_same(&keys.normalize, path.display())?;
-            self.key_spec().check_parts(&keys, path.display())?;
+            let own = self.key_spec();
+            own.check_parts(&keys, path.display())?;
+            own.check_records(&keys, path.display())?;
         }
         clock::advance(&mut view.filter);
         Ok(view.filter)

@@ -43,7 +43,7 @@ impl Pass {
         session: Option<Session>,
     ) -> Result<Self> {
         let profile = filter.profile();
-        job.reading.agree_with(&mut *filter, &profile.name, job.op)?;
+        job.reading.agree_with(&mut *filter, &profile.name)?;
         if !job.known.is_empty() {
             let verbosity = job.running.verbosity;
             job.reading.know(&job.known, profile.hasher, &job.filter, verbosity)?;

@@ -174,7 +174,13 @@ fn a_filter_knows_how_its_records_were_read() {
             with(&folder, text, &[&["dedup", "--filter", "f"], options].concat()).text(),
             ""
         );
-        assert_eq!(with(&folder, "a\n", &["check", "f"]).text(), "a\n", "asking needs no option");
+        for args in
+            [&["check", "f"][..], &["count", "f"], &["remove", "f"], &["dedup", "--known", "f"]]
+        {
+            with(&folder, text, args).failed(2, &words);
+            assert_eq!(with(&folder, text, &[args, options].concat()).code, Some(0), "{args:?}");
+        }
+        with(&folder, text, &[&["add", "f"], options].concat()).good();
         let other = if other == lines { ["--delimiter", "\\n"] } else { ["--encoding", "utf-8"] };
         let lines = [&["dedup", "--filter", "f"][..], &other].concat();
         assert_eq!(with(&folder, "a\nb\n", &lines).text(), "b\n");
