@@ -96,6 +96,15 @@ impl KeySpec {
         Ok(())
     }
 
+    /// What may be missing in a run with these keys, if nothing is found in a filter with those.
+    pub(crate) fn missing_finders(&self, filters: &Self) -> Option<String> {
+        let is_other = self.find != filters.find && !filters.find.is_empty();
+        is_other.then(|| {
+            let finders = filters.finders();
+            format!("its keys were selected with {finders}; add that, unless each record is a key")
+        })
+    }
+
     /// The options that select keys, as on the command line.
     pub(crate) fn finders(&self) -> String {
         self.options(&self.find.keys().map(String::as_str).collect::<Vec<_>>())

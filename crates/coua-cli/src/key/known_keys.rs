@@ -6,26 +6,57 @@ use crate::record::{Block, RecordFormat};
 use coua::window::Generations;
 use std::iter::zip;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Filters of such keys, all of which hash as the run does.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known(Arc<[Generations]>);
+pub(crate) struct Known(Arc<[KnownFilter]>);
+
+/// One of these filters.
+#[derive(Debug)]
+pub(crate) struct KnownFilter {
+    filter: Generations,
+    /// What to say if no key is in it.
+    hint: Option<String>,
+    has_some: AtomicBool,
+}
+
+impl KnownFilter {
+    pub(crate) fn new(filter: Generations, hint: Option<String>) -> Self {
+        Self { filter, hint, has_some: AtomicBool::new(false) }
+    }
+
+    /// Which keys of a block are in it.
+    fn find(&self, keys: &BlockKeys) -> Vec<bool> {
+        let known = self.filter.contains_batch(&keys.hashes);
+        if known.contains(&true) {
+            self.has_some.store(true, Relaxed);
+        }
+        known
+    }
+}
 
 impl Known {
-    pub(crate) fn new(filters: Vec<Generations>) -> Self {
+    pub(crate) fn new(filters: Vec<KnownFilter>) -> Self {
         Self(filters.into())
+    }
+
+    /// The hints of the filters in which no key was found.
+    pub(crate) fn hints(&self) -> impl Iterator<Item = &str> {
+        let unused = self.0.iter().filter(|it| !it.has_some.load(Relaxed));
+        unused.filter_map(|it| it.hint.as_deref())
     }
 
     /// How many new records are expected to count as seen, if `new` others did not.
     pub(crate) fn expected_wrongly_found(&self, new: u64) -> f64 {
-        let passed: f64 = self.0.iter().map(|filter| 1.0 - filter.false_positive_rate()).product();
+        let passed: f64 = self.0.iter().map(|it| 1.0 - it.filter.false_positive_rate()).product();
         if new == 0 { 0.0 } else { new as f64 * (1.0 - passed) / passed }
     }
 
     /// Sets aside the keys of a block that are known, so that they are not looked up elsewhere.
     pub(super) fn set_aside(&self, keys: &mut BlockKeys) {
         for filter in &*self.0 {
-            let known = filter.contains_batch(&keys.hashes);
+            let known = filter.find(keys);
             if known.contains(&true) {
                 keys.set_aside(&known, &Reason::Known);
             }
@@ -35,7 +66,7 @@ impl Known {
     /// Marks the known keys of a block as seen, whatever was found.
     pub(crate) fn mark(&self, keys: &BlockKeys, found: &mut [Seen]) {
         for filter in &*self.0 {
-            let known = filter.contains_batch(&keys.hashes);
+            let known = filter.find(keys);
             let known = zip(found.iter_mut(), known).filter(|(_, is_known)| *is_known);
             known.for_each(|(found, _)| *found = Seen::Repeat);
         }

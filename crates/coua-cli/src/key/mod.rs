@@ -27,7 +27,7 @@ pub(crate) use hashing::{Hashing, OnMissing, Shard, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
 pub(crate) use key_spec::KeySpec;
-pub(crate) use known_keys::{Done, DoneRecords, Known};
+pub(crate) use known_keys::{Done, DoneRecords, Known, KnownFilter};
 pub(crate) use normalize::Normalize;
 pub(crate) use regex::Pattern;
 pub(crate) use url_form::UrlForm;

@@ -186,11 +186,7 @@ impl InputPlan {
     /// Adopts the normalization of the filter `name`. A filter without items stores how this run makes keys, with its own
     /// normalization if none is given. Returns an error if the keys can never be equal, or the records
     /// were read in a way that this run leaves open.
-    pub(super) fn agree_with(
-        &mut self,
-        filter: &mut dyn RunFilter,
-        name: &str,
-    ) -> Result<()> {
+    pub(super) fn agree_with(&mut self, filter: &mut dyn RunFilter, name: &str) -> Result<()> {
         let mut own = self.key_spec();
         self.stored = filter.key_spec(None)?;
         if let Some(stored) = self.stored.as_ref().filter(|_| own.normalize.does_nothing()) {
@@ -220,11 +216,7 @@ impl InputPlan {
 
     /// The reason why nothing was found in a filter, if an option may be missing.
     pub(super) fn missing_finders(&self) -> Option<String> {
-        let other = |spec: &&KeySpec| self.find != spec.find && !spec.find.is_empty();
-        let finders = self.stored.as_ref().filter(other)?.finders();
-        Some(format!(
-            "its keys were selected with {finders}; add that, unless each record is a key"
-        ))
+        self.key_spec().missing_finders(self.stored.as_ref()?)
     }
 
     /// Surveys all inputs, and checks the headers of CSV files.

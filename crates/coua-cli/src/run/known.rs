@@ -4,7 +4,7 @@ use super::job::InputPlan;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
 use crate::input::BlockReader;
-use crate::key::{Hashing, Known, MissingKey, Mixing, Reason};
+use crate::key::{Hashing, Known, KnownFilter, MissingKey, Mixing, Reason};
 use crate::output::is_filter;
 use crate::pipeline::Batch;
 use crate::terminal::{CancelToken, Failure, Result, Verbosity, counted};
@@ -28,8 +28,9 @@ impl InputPlan {
             known.push(self.known_filter(path, hasher, spec)?);
         }
         if !records.is_empty() {
-            let records: Vec<PathBuf> = records.into_iter().cloned().collect();
-            known.push(self.known_records(&records, hasher, verbosity)?);
+            let files: Vec<PathBuf> = records.into_iter().cloned().collect();
+            let records = self.known_records(&files, hasher, verbosity)?;
+            known.push(KnownFilter::new(records, None));
         }
         self.hashing.known = Known::new(known);
         Ok(())
@@ -40,20 +41,23 @@ impl InputPlan {
         path: &Path,
         hasher: KeyHasher,
         spec: &FilterSpec,
-    ) -> Result<Generations> {
+    ) -> Result<KnownFilter> {
         let mut view = filter_file::read(path, &spec.secret)?;
         if view.filter.hasher() != hasher {
             let reason = "--known: the hash of its keys differs from that of this run; use the same --secret, or a filter with the same seed";
             return Err(Failure::at(path.display(), reason));
         }
+        let mut hint = None;
         if let Some(keys) = crate::key::KeySpec::of(&view.notes, path.display())? {
             self.hashing.keys.normalize.check_same(&keys.normalize, path.display())?;
             let own = self.key_spec();
             own.check_parts(&keys, path.display())?;
             own.check_records(&keys, path.display())?;
+            hint = own.missing_finders(&keys);
         }
         clock::advance(&mut view.filter);
-        Ok(view.filter)
+        let hint = hint.map(|hint| format!("{}: contained no record: {hint}", path.display()));
+        Ok(KnownFilter::new(view.filter, hint))
     }
 
     fn known_records(

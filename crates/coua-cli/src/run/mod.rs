@@ -183,6 +183,9 @@ fn report(
     mut summary: Summary,
 ) -> Result<()> {
     let (op, verbosity) = (job.op, job.running.verbosity);
+    if counts.new_records() > 0 {
+        job.reading.hashing.known.hints().for_each(|hint| verbosity.say(hint));
+    }
     let known = job.reading.hashing.known.expected_wrongly_found(counts.new_records());
     summary.expected = summary.expected.map(|expected| expected + known);
     if let Ok(figures) = &summary.figures

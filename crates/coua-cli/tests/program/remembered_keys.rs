@@ -125,6 +125,28 @@ fn a_finder_that_was_forgotten_is_named() {
     }
 }
 
+#[test]
+fn a_finder_of_a_known_filter_that_was_forgotten_is_named() {
+    let folder = Folder::new();
+    with(&folder, "id,n\n1,x\n", &["add", "f", "--csv", "id"]).good();
+    let hint = format!(
+        "coua: {}: contained no record: its keys were selected with --csv id; add that, unless each \
+         record is a key\n",
+        folder.join("f")
+    );
+    for (text, options, said) in [
+        ("id,n\n1,x\n1,x\n", &[][..], &*hint),
+        ("id,n\n1,x\n", &["-c"], &hint),
+        ("id,n\n1,x\n2,x\n", &["--csv", "id"], ""),
+        ("1\n2\n", &[], ""),
+        ("1\n2\n", &["-c"], ""),
+        ("", &[], ""),
+    ] {
+        let run = with(&folder, text, &[&["dedup", "--known", "f"], options].concat());
+        assert_eq!((run.code, &*run.stderr), (Some(0), said), "{text:?} {options:?}");
+    }
+}
+
 /// Keys of two parts never equal keys of one.
 #[test]
 fn a_filter_knows_how_many_parts_its_keys_have() {
