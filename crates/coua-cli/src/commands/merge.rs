@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Write the union of several filter files
 ///
 /// Copies add up: a record that is in two filters is in the result twice. All must remember the same
-/// number of hash bits and use the same hash and seed. Filters with a window must have the same one, and it must be
+/// number of hash bits and use the same hash and seed, and their keys must be made with the same options. Filters with a window must have the same one, and it must be
 /// a duration; each record keeps its age, and the latest clock counts.
 ///
 /// The result remembers the runs (see --resume of `add`) of the filter that it replaces, if that is one of the
@@ -114,15 +114,13 @@ fn remembered(
     Ok(remembered)
 }
 
-/// The key options of all filters that store them. Returns an error if they differ.
+/// The key options of the first filter that stores them. Returns an error if those of another one differ.
 fn common_keys(files: &[PathBuf], all: &[FilterNotes]) -> Result<Option<KeySpec>> {
-    let mut common: Option<KeySpec> = None;
+    let mut common: Option<(&Path, KeySpec)> = None;
     for (path, notes) in files.iter().zip(all) {
         let Some(keys) = KeySpec::of(notes, path.display())? else { continue };
-        common = Some(match common {
-            None => keys,
-            Some(common) => common.common(&keys, path.display())?,
-        });
+        let (first, common) = common.get_or_insert_with(|| (path, keys.clone()));
+        common.check_same(first.display(), &keys, path.display())?;
     }
-    Ok(common)
+    Ok(common.map(|(_, keys)| keys))
 }

@@ -60,13 +60,22 @@ impl KeySpec {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// The options that both filters have. Returns an error if their normalization differs.
-    pub(crate) fn common(&self, other: &Self, name: impl Display) -> Result<Self> {
-        self.normalize.check_same(&other.normalize, name)?;
-        let is_same = self.find == other.find;
-        let find = if is_same { self.find.clone() } else { BTreeMap::new() };
-        let parts = if self.parts == other.parts { self.parts } else { 0 };
-        Ok(Self { find, parts, normalize: self.normalize.clone() })
+    /// Returns an error if the keys of the filter `name` were made in another way than these of the filter `first`.
+    pub(crate) fn check_same(
+        &self,
+        first: impl Display,
+        other: &Self,
+        name: impl Display,
+    ) -> Result<()> {
+        self.normalize.check_same(&other.normalize, &name)?;
+        if self.find == other.find {
+            return Ok(());
+        }
+        let reason = format!(
+            "its keys were made with {other}, those of {first} with {self}; add the records of one to the other \
+             filter, with `coua add`"
+        );
+        Err(Failure::at(name, reason))
     }
 
     /// Returns an error if these keys of a run can never equal those of the filter `name`.

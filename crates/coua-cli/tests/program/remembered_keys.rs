@@ -225,12 +225,15 @@ fn whole_files() {
     let keys =
         |name: &str| run_in(&folder, &["info", "--json", name]).json()["key_options"].clone();
     assert_eq!(keys("small"), json!({"find": {"json": ["/id"]}, "normalize": ["ignore-case"]}));
-    run_in(&folder, &["merge", "-q", "-o", "both", "f", "g"]).good();
-    assert_eq!(
-        keys("both"),
-        json!({"find": {}, "normalize": ["ignore-case"]}),
-        "found in two ways"
+    run_in(&folder, &["merge", "-q", "-o", "both", "f", "g"]).failed(
+        2,
+        "coua: g: its keys were made with --fields 2, --ignore-case, those of f with --json /id, --ignore-case; add \
+         the records of one to the other filter, with `coua add`\n",
     );
+    assert!(!folder.has("both"));
+    with(&folder, "{\"id\":\"B\"}\n", &["add", &folder.join("i"), "--json", "/id", "-i"]).good();
+    run_in(&folder, &["merge", "-o", "both", "f", "i"]).good();
+    assert_eq!(keys("both"), keys("small"));
     assert_eq!(with(&folder, "a\nb\nc\n", &["check", &folder.join("both")]).text(), "a\nb\n");
     run_in(&folder, &["merge", "-o", "all", "f", "h"]).failed(
         2,
