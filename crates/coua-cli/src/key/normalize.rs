@@ -1,6 +1,6 @@
 //! Different spellings of one key.
 
-use crate::key::url_form::UrlForm;
+use crate::key::url_form::{Case, UrlForm};
 use crate::terminal::{Failure, Result, printable};
 use icu_casemap::CaseMapper;
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
@@ -100,7 +100,8 @@ impl Normalize {
 
     fn append_bytes(&self, part: &[u8], key: &mut Vec<u8>) {
         let start = key.len();
-        let is_url = self.url.as_ref().and_then(|form| form.append(part, key)).is_some();
+        let case = if self.ignore_case { Case::Ignored } else { Case::Counts };
+        let is_url = self.url.as_ref().and_then(|form| form.append(part, case, key)).is_some();
         if !is_url {
             key.extend_from_slice(part);
         }
@@ -166,6 +167,21 @@ mod tests {
         assert_eq!(normal(&folded, b"\xffA\xcc\x8a\xff\xc3"), b"\xff\xc3\xa5\xff\xc3");
         let url = Normalize { url: Some(UrlForm::default()), ..unicode };
         assert_eq!(text(&url, "http://a.example/u\u{308}"), "http://a.example/%C3%BC");
+    }
+
+    #[test]
+    fn parameters_of_urls_without_case() {
+        for (options, spelling, form) in [
+            ("sort-query", "http://a.b/?Id=1&b=2&%41=3", "http://a.b/?a=3&b=2&id=1"),
+            ("sort-query", "http://a.b/C?b=2&a=3&id=%2f", "http://a.b/c?a=3&b=2&id=%2f"),
+            ("drop=utm_*", "http://a.b/?UTM_Source=x&c", "http://a.b/?c"),
+            ("drop=UTM_*", "http://a.b/?utm_source=x", "http://a.b/"),
+            ("shape", "http://a.b/?Z=1&a=2&z=3", "http://a.b/?a&z"),
+        ] {
+            let url = Some(options.parse().unwrap());
+            let normalize = Normalize { url, ignore_case: true, ..Normalize::default() };
+            assert_eq!(normal(&normalize, spelling), form.as_bytes(), "{options} {spelling}");
+        }
     }
 
     #[test]

@@ -7,6 +7,13 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 use url::{Position, Url};
 
+/// Whether the case of ASCII letters is a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    Counts,
+    Ignored,
+}
+
 /// Normalization of URLs beyond the standards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
@@ -91,8 +98,9 @@ impl UrlForm {
         self.0.contains(option)
     }
 
-    /// Appends the normal form of a URL to `key`, or nothing if it is not a URL.
-    pub(super) fn append(&self, part: &[u8], key: &mut Vec<u8>) -> Option<()> {
+    /// Appends the normal form of a URL to `key`, or nothing if it is not a URL. If case is ignored, its parameters are
+    /// in lower case; the caller lowers the rest.
+    pub(super) fn append(&self, part: &[u8], case: Case, key: &mut Vec<u8>) -> Option<()> {
         let mut url = normal_url(part)?;
         if !self.has(&UrlOption::KeepFragment) {
             url.set_fragment(None);
@@ -119,7 +127,7 @@ impl UrlForm {
         let is_cut = self.has(&UrlOption::NoSlash);
         append(path.strip_suffix('/').filter(|_| is_cut).unwrap_or(path), key);
         if let Some(query) = url.query() {
-            self.append_query(query.as_bytes(), key);
+            self.append_query(query.as_bytes(), case, key);
         }
         if let Some(fragment) = url.fragment() {
             append(&format!("#{fragment}"), key);
@@ -134,15 +142,25 @@ impl UrlForm {
     }
 
     /// Appends what is left of a query, if anything.
-    fn append_query(&self, query: &[u8], key: &mut Vec<u8>) {
+    fn append_query(&self, query: &[u8], case: Case, key: &mut Vec<u8>) {
         let mut normal = Vec::new();
         append_normal_escapes(query, &mut normal);
+        let dropped = self.0.iter().filter_map(|option| match option {
+            UrlOption::Drop(pattern) => Some(pattern.clone().into_bytes()),
+            _ => None,
+        });
+        let mut dropped: Vec<_> = dropped.collect();
+        if case == Case::Ignored {
+            // Before names are compared and sorted.
+            normal.make_ascii_lowercase();
+            for pattern in &mut dropped {
+                pattern.make_ascii_lowercase();
+            }
+        }
         let name = |parameter: &[u8]| memchr::memchr(b'=', parameter).unwrap_or(parameter.len());
         let is_dropped = |parameter: &[u8]| {
             let name = &parameter[..name(parameter)];
-            self.0
-                .iter()
-                .any(|option| matches!(option, UrlOption::Drop(it) if is_like(name, it.as_bytes())))
+            dropped.iter().any(|pattern| is_like(name, pattern))
         };
         let mut parameters: Vec<&[u8]> = normal.split(|byte| *byte == b'&').collect();
         let is_changed = |option: &UrlOption| {
@@ -229,7 +247,7 @@ mod tests {
 
     fn normal(options: &str, part: &[u8]) -> Vec<u8> {
         let mut key = Vec::new();
-        let is_url = options.parse::<UrlForm>().unwrap().append(part, &mut key);
+        let is_url = options.parse::<UrlForm>().unwrap().append(part, Case::Counts, &mut key);
         if is_url.is_some() { key } else { part.to_vec() }
     }
 
