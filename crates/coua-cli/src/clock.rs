@@ -113,9 +113,12 @@ impl TimeFormat {
                 let some_time = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
                 let wrong = |error| format!("invalid time format: {error}");
                 let example = strtime::format(pattern, &some_time).map_err(wrong)?;
-                strtime::parse(pattern, &example).map_err(|error| {
+                let found = strtime::parse(pattern, &example).map_err(|error| {
                     format!("cannot read times of this format: {error}; write a zone's name as it stands, without %Z, and set --time-zone")
                 })?;
+                if found.iana_time_zone().is_some() {
+                    return Err("cannot read the names of zones; write a zone's name as it stands, without %Q, and set --time-zone".to_owned());
+                }
                 let format = Self::Pattern(pattern.into());
                 let syntax = TimeSyntax { format: format.clone(), ..TimeSyntax::default() };
                 let is_time = syntax.parse(example.as_bytes(), 0).is_some();
@@ -178,6 +181,8 @@ impl TimeSyntax {
     fn rfc_3339(&self, text: &[u8]) -> Option<u64> {
         match PARSER.parse_timestamp(text) {
             Ok(time) => since_1970(time).filter(|_| has_possible_offset(text)),
+            // The name of a zone says something else than the zone of times without an offset.
+            Err(_) if text.contains(&b'[') => None,
             Err(_) => self.since_1970(PARSER.parse_datetime(text).ok()?),
         }
     }
@@ -354,6 +359,8 @@ mod tests {
             "1969-12-31T23:59:59Z",
             "2026-11-21T04:00:00+25:00",
             "2026-11-21T04:00:00-24",
+            "2026-11-21T18:00:00[America/New_York]",
+            "2026-11-21T18:00:00[Mars/Olympus]",
             "2026-13-01T00:00:00Z",
             "nan",
             "9999999999999999999999",
@@ -399,7 +406,9 @@ mod tests {
             let advice = TimeSyntax::default().advice(text.as_bytes());
             assert_eq!(advice, format!("; set --time-format {format}"));
         }
-        for text in ["iso", "%", "%Q%!", "", "%H:%M", "%Y-%m-%d %H:%M:%S %Z"] {
+        for text in
+            ["iso", "%", "%Q%!", "", "%H:%M", "%Y-%m-%d %H:%M:%S %Z", "%Y-%m-%d %Q", "%Y-%m-%d %:Q"]
+        {
             assert!(TimeFormat::named(text).is_err(), "{text}");
         }
     }
