@@ -72,8 +72,8 @@ impl KeySpec {
             return Ok(());
         }
         let reason = format!(
-            "its keys were made with {other}, those of {first} with {self}; add the records of one to the other \
-             filter, with `coua add`"
+            "its keys were made in another way ({other}) than those of {first} ({self}); add the records of one to \
+             the other filter, with `coua add`"
         );
         Err(Failure::at(name, reason))
     }

@@ -227,8 +227,8 @@ fn whole_files() {
     assert_eq!(keys("small"), json!({"find": {"json": ["/id"]}, "normalize": ["ignore-case"]}));
     run_in(&folder, &["merge", "-q", "-o", "both", "f", "g"]).failed(
         2,
-        "coua: g: its keys were made with --fields 2, --ignore-case, those of f with --json /id, --ignore-case; add \
-         the records of one to the other filter, with `coua add`\n",
+        "coua: g: its keys were made in another way (--fields 2, --ignore-case) than those of f (--json /id, \
+         --ignore-case); add the records of one to the other filter, with `coua add`\n",
     );
     assert!(!folder.has("both"));
     with(&folder, "{\"id\":\"B\"}\n", &["add", &folder.join("i"), "--json", "/id", "-i"]).good();
