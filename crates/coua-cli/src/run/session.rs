@@ -114,6 +114,11 @@ impl Session {
         }
     }
 
+    /// Whether a record had a key.
+    pub(super) fn has_keys(&self) -> bool {
+        self.some_key
+    }
+
     /// Updates the progress.
     pub(super) fn show(&self, count: u64) {
         self.counters.update(self.records, count);
