@@ -215,6 +215,11 @@ impl RunFilter for FileFilter {
             }
             sharded.join(&mut self.store);
         }
+        if op == Op::Check {
+            let found = self.content().contains_batch(&batch.keys.hashes);
+            batch.answers.found.extend(found.into_iter().map(Seen::from));
+            return Ok(());
+        }
         self.change(op, batch).map_err(Stop::full)?;
         self.consider_sharding(op, batch.keys.hashes.len());
         Ok(())

@@ -8,14 +8,14 @@ mod recorder;
 mod run_plan;
 
 pub(crate) use recorder::{Recorder, RunEnd};
-pub(crate) use run_plan::{Mode, ResumeJob, ResumeOptions, Undo};
+pub(crate) use run_plan::{Mode, Plan, ResumeJob, ResumeOptions, Undo};
 
 use crate::filter::Counts;
 use crate::output::Outputs;
 use crate::runs::{Place, Role, Run, Runs};
 use crate::terminal::{Failure, Report, Result, counted, grouped};
 use coua_store::Notes as FilterNotes;
-use run_plan::{EarlierWork, Plan, SavedState};
+use run_plan::{EarlierWork, SavedState};
 use serde_json::{Value, json};
 
 /// A run that begins or is resumed.
@@ -43,9 +43,9 @@ const REST: u64 = 4096;
 const MOST_PLACES: usize = FilterNotes::MOST / 2;
 
 impl ResumeJob<'_> {
-    /// Begins the run, or resumes the interrupted one. `runs` are those that the filter remembers.
-    pub(crate) fn begin(&self, runs: &mut Runs) -> Result<Started> {
-        match self.plan(runs)? {
+    /// Begins the run, or resumes the interrupted one, as planned. `runs` are those that the filter remembers.
+    pub(crate) fn begin(&self, runs: &mut Runs, plan: Plan) -> Result<Started> {
+        match plan {
             Plan::Continue(earlier) => self.resume(runs, earlier),
             Plan::Start { forgotten } => self.start(runs, &forgotten),
         }

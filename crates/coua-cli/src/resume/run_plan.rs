@@ -93,7 +93,7 @@ pub(crate) struct Undo {
 
 /// A decision about the remembered runs.
 #[derive(Debug)]
-pub(super) enum Plan {
+pub(crate) enum Plan {
     /// Continue what earlier runs have done.
     Continue(EarlierWork),
     /// Start anew, and forget the runs with these numbers.
@@ -102,7 +102,7 @@ pub(super) enum Plan {
 
 /// The work of earlier runs of a job.
 #[derive(Debug)]
-pub(super) struct EarlierWork {
+pub(crate) struct EarlierWork {
     /// The run that continues them.
     pub(super) run: Run,
     /// The number of the only one of them, if it has the same files.
@@ -149,15 +149,13 @@ impl<'a> ResumeJob<'a> {
         Self { filter, run, obstacle, output_spec, options, verbosity }
     }
 
-    pub(super) fn plan(&self, runs: &Runs) -> Result<Plan> {
+    pub(crate) fn plan(&self, runs: &Runs) -> Result<Plan> {
         match self.options.mode {
             Mode::New => {
                 if let Some(finished) = self.finished(runs) {
                     return Ok(Plan::Continue(finished));
                 }
-                let filled = self.filled_outputs();
-                let obstacle = runs.newest().find_map(|run| self.obstacle_to_start(run, &filled));
-                obstacle.map_or(Ok(()), Err)?;
+                self.check_start(runs)?;
             }
             Mode::Resume => {
                 if let Some(reason) = self.obstacle {
@@ -169,6 +167,7 @@ impl<'a> ResumeJob<'a> {
                 runs.newest().try_for_each(|run| self.check_options(run))?;
                 let mut outputs = self.run.outputs();
                 outputs.try_for_each(|output| self.check_unknown(output, runs))?;
+                self.check_start(runs)?;
             }
             Mode::Restart => {}
         }
@@ -179,6 +178,34 @@ impl<'a> ResumeJob<'a> {
         let is_forgotten = |run: &Run| is_anew(run) || self.begun_output(run).is_some();
         let forgotten = runs.by_number.iter().filter(|(_, run)| is_forgotten(run));
         Ok(Plan::Start { forgotten: forgotten.map(|(number, _)| *number).collect() })
+    }
+
+    /// Returns an error if a new run would do harm.
+    fn check_start(&self, runs: &Runs) -> Result<()> {
+        let filled = self.filled_outputs();
+        runs.newest().find_map(|run| self.obstacle_to_start(run, &filled)).map_or(Ok(()), Err)
+    }
+
+    /// The outputs of new records with content that the run will empty.
+    pub(crate) fn emptied(&self, plan: &Plan) -> Vec<PathBuf> {
+        let run = match plan {
+            Plan::Continue(earlier) => &earlier.run,
+            Plan::Start { .. } if self.output_spec.to.appends => return Vec::new(),
+            Plan::Start { .. } => &self.run,
+        };
+        let is_emptied = |place: &&Place| {
+            place.role == Role::Output && place.offset == 0 && has_content(&place.path)
+        };
+        run.outputs().filter(is_emptied).map(|place| place.path.clone()).collect()
+    }
+
+    /// The refusal to empty an output because the filter remembers its records.
+    pub(crate) fn refusal_to_empty(&self, output: &Path) -> Failure {
+        let (filter, other) = (&self.filter, self.other_place());
+        let reason = format!(
+            "holds records that {filter} remembers, and would be emptied; append with --append, or {other}"
+        );
+        Failure::at(output.display(), reason)
     }
 
     /// The work of earlier runs of this job, if they are known. Returns an error if it cannot be continued.
@@ -302,6 +329,10 @@ impl<'a> ResumeJob<'a> {
             );
             Failure::at(&self.filter, reason)
         })
+    }
+
+    fn other_place(&self) -> &'static str {
+        if self.is_folder() { "choose another folder" } else { "choose another output" }
     }
 
     fn is_folder(&self) -> bool {

@@ -2,12 +2,14 @@
 
 use crate::filter::{FilterSpec, Location, Op, Profile, RunFilter, Stage, Stop};
 use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
-use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
+use crate::key::{Answers, Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
-use crate::pipeline::Batch;
+use crate::pipeline::{Batch, Flow};
 use crate::record::Block;
 use crate::resume::{Mode, ResumeJob, ResumeOptions, Started, Undo};
-use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity};
+use crate::terminal::{
+    CancelToken, Failure, ReportFormat, Result, Stream, Verbosity, caught_signal,
+};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroUsize;
@@ -45,6 +47,9 @@ pub(crate) struct Running {
     pub(crate) figures: Option<ReportFormat>,
     pub(crate) verbosity: Verbosity,
 }
+
+/// Why a filter in a file has its runs.
+const OPEN: &str = "a filter has its runs as long as it is open";
 
 /// The job of a command.
 #[derive(Debug)]
@@ -158,8 +163,16 @@ impl Job {
         let job = ResumeJob::new(name, checkpoints, inputs, spec, verbosity);
         let undo = job.to_undo(runs)?;
         self.reading.undo(filter, profile, &undo, &self.to)?;
-        let runs = filter.runs().expect("a filter has its runs as long as it is open");
-        let started = job.begin(runs)?;
+        let plan = job.plan(filter.runs().expect(OPEN))?;
+        if self.op == Op::Dedup {
+            for output in job.emptied(&plan) {
+                let coding = self.to.coding(&output);
+                if self.reading.are_remembered(filter, profile, &output, coding)? {
+                    return Err(job.refusal_to_empty(&output));
+                }
+            }
+        }
+        let started = job.begin(filter.runs().expect(OPEN), plan)?;
         if started.must_commit {
             filter.commit(Stage::Begin)?;
         }
@@ -302,6 +315,38 @@ impl InputPlan {
         output: &Path,
         coding: Coding,
     ) -> Result<()> {
+        self.ask(filter, profile, Op::Remove, output, coding, |_| Flow::Continue)
+    }
+
+    /// Whether the filter remembers most of the first records of an output. A file that has none, or cannot be read in
+    /// this way, holds no records of the filter.
+    fn are_remembered(
+        &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
+        output: &Path,
+        coding: Coding,
+    ) -> Result<bool> {
+        let (mut asked, mut found) = (0, 0);
+        let read = self.ask(filter, profile, Op::Check, output, coding, |answers| {
+            asked += answers.found.len();
+            found += answers.count(Seen::Repeat) as usize;
+            if asked == 0 { Flow::Continue } else { Flow::Enough }
+        });
+        caught_signal().map_or(Ok(()), |_| read)?;
+        Ok(2 * found > asked)
+    }
+
+    /// Does `op` with the records of an output, until it is enough.
+    fn ask(
+        &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
+        op: Op,
+        output: &Path,
+        coding: Coding,
+        mut answered: impl FnMut(&Answers) -> Flow,
+    ) -> Result<()> {
         let mut hashing = Hashing {
             hasher: profile.hasher,
             wanted: profile.wanted,
@@ -319,10 +364,13 @@ impl InputPlan {
             }
             hashing.hash(&mut batch.block, &mut batch.keys);
             batch.answers.clear();
-            filter.answer(Op::Remove, &mut batch).map_err(|stop| match stop {
+            filter.answer(op, &mut batch).map_err(|stop| match stop {
                 Stop::Lost { failure, .. } | Stop::Failed(failure) => failure,
                 Stop::Full { no_room, .. } => Failure::at(&profile.name, no_room.why),
             })?;
+            if answered(&batch.answers) == Flow::Enough {
+                break;
+            }
         }
         Ok(())
     }

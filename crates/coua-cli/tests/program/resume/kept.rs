@@ -327,3 +327,32 @@ fn two_passes_are_refused_before_their_input_is_copied() {
         assert!(!folder.has("out"), "{options}");
     }
 }
+
+/// Whatever the filter's notes know of a file: what it holds decides.
+#[test]
+fn an_output_with_records_of_the_filter_is_never_emptied() {
+    let cases = [
+        ("dedup -o out a; mv out x; dedup -o x b", "x"),
+        ("dedup -o out a; mv out x; dedup --restart -o x a", "x"),
+        ("dedup a > x; dedup -o x b", "x"),
+        ("dedup -o x a; for i in $(seq 65); do echo $i | dedup -o o$i; done; dedup -o x b", "x"),
+        ("dedup -o out.gz a; mv out.gz o.gz; dedup -o o.gz b; gzip -dc o.gz > x", "x"),
+        ("dedup -o out a; mv out x; ln -s x out; dedup -o out b", "x"),
+        ("dedup -o x a; (ulimit -f 400; dedup --append -o x big); dedup --resume -o x big", "x"),
+        (
+            "(ulimit -f 100; dedup -o x big); : > x; ln x y; dedup -o y a; dedup --resume -o x big",
+            "x",
+        ),
+    ];
+    for (script, output) in cases {
+        let folder = Folder::new();
+        folder.file("a", "1 of a\n2 of a\n3 of a\n");
+        folder.file("b", "1 of b\n2 of b\n3 of b\n");
+        folder.file("big", lines(200_000, Repeats::Few));
+        let dedup = "dedup() { $COUA dedup -q --filter f \"$@\"; }";
+        shell(folder.path(), &format!("{dedup}\n{script}"));
+        let kept = folder.read(output);
+        let kept = String::from_utf8_lossy(&kept);
+        assert!(kept.starts_with("1 of a\n2 of a\n3 of a\n"), "{script}: {kept:.60}");
+    }
+}
