@@ -227,7 +227,15 @@ impl WindowSpec {
             Clock::Count => WindowLength::Items(window.length()),
             Clock::Arrival | Clock::Given => WindowLength::Time(window.length()),
         };
-        if self.length.is_some_and(|length| length != found) {
+        // Windows are whole generations.
+        let whole = |length: u64| {
+            length.checked_next_multiple_of(window.generations().into()).unwrap_or(length)
+        };
+        let wanted = self.length.map(|length| match length {
+            WindowLength::Time(millis) => WindowLength::Time(whole(millis)),
+            WindowLength::Items(items) => WindowLength::Items(whole(items)),
+        });
+        if wanted.is_some_and(|length| length != found) {
             let found = window_text(window);
             let reason = format!(
                 "the existing filter has the window {found}, not that of the options; drop them, or \

@@ -89,3 +89,14 @@ fn a_window_that_is_too_short_is_told_with_its_unit() {
     let words = "coua: --window: 1ms cannot be divided into 8 generations; use a longer window\n";
     run.failed(2, words);
 }
+
+/// A window is as many whole generations as the option asks for.
+#[test]
+fn the_same_window_agrees_with_itself() {
+    for window in ["300-items", "1001-items", "304-items", "1001s"] {
+        let folder = Folder::new();
+        for text in ["a\n", "b\n"] {
+            dedup(&folder, text, &["--window", window]).good();
+        }
+    }
+}
