@@ -64,10 +64,11 @@ fn a_copy_of_a_filter_at_work_is_a_commit_or_an_error() {
     let last = AtomicU64::new(0);
     let (mut whole, mut refused) = (0, 0);
     thread::scope(|scope| {
-        scope.spawn(|| write(&path, &last));
+        let writer = scope.spawn(|| write(&path, &last));
         for at_once in [16, 100, 1_000].into_iter().cycle() {
             let before = last.load(Ordering::SeqCst);
-            if before == SCRIPT.rounds {
+            // A writer that has panicked makes the scope panic.
+            if before == SCRIPT.rounds || writer.is_finished() {
                 break;
             }
             let Ok(copied) = copy(&path, at_once) else { continue };
