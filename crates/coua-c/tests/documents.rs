@@ -1,14 +1,14 @@
-//! The code in the documents.
+//! The code in the guide.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::compile::{Linked, Program, in_crate, output};
+use crate::compile::{in_crate, output};
 
-/// The blocks of C in a page.
-fn blocks(page: &str) -> Vec<String> {
-    let text = fs::read_to_string(in_crate("../..").join(page)).expect("a page");
+/// The blocks of C in the guide.
+fn blocks() -> Vec<String> {
+    let text = fs::read_to_string(in_crate("../../docs/c.md")).expect("a page");
     let blocks = text.split("```c\n").skip(1);
     blocks.filter_map(|rest| Some(rest.split_once("\n```")?.0.to_owned())).collect()
 }
@@ -17,21 +17,6 @@ fn in_file(folder: &Path, code: &str) -> String {
     let path = folder.join("block.c");
     fs::write(&path, code).expect("a file");
     path.to_str().expect("a name").to_owned()
-}
-
-#[test]
-fn needs_cc_the_programs_of_the_readme_run() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for page in ["README.md", "README.zh-CN.md"] {
-        let blocks = blocks(page);
-        assert_eq!(blocks.len(), 1, "{page}");
-        let source = in_file(folder.path(), &blocks[0]);
-        assert_eq!(
-            Program::compiled(&source, Linked::Statically, &[]).run(&[]),
-            "1 1 0\n",
-            "{page}"
-        );
-    }
 }
 
 /// What the lines of the guide do not declare.
@@ -47,7 +32,7 @@ bool is_new, found;
 #[test]
 fn needs_cc_the_lines_of_the_guide_compile() {
     let folder = tempfile::tempdir().expect("a folder");
-    let blocks = blocks("docs/c.md");
+    let blocks = blocks();
     assert!(blocks.len() >= 3);
     for block in blocks {
         let source = in_file(folder.path(), &format!("{DECLARED}{{\n{block}\n}}\nreturn 0;\n}}\n"));
