@@ -51,7 +51,7 @@ def test_docstrings_of_engines(module: str) -> None:
     assert run(engine.__doc__ or "", module, {}) > 2
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "crates/coua-python/README.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/how-it-works.md", "crates/coua-python/README.md"])
 def test_pages(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (REPOSITORY / page).read_text()
     blocks = re.findall(r"^```pycon\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
