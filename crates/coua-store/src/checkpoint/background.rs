@@ -105,8 +105,8 @@ impl CommittedState {
         Ok(Self { file, path, base: log.base(), until: log.committed(), notes: notes.clone() })
     }
 
-    fn scan(&self) -> Result<Scan<'_>, StoreError> {
-        Scan::new(&self.file, &self.path, self.base)
+    fn scan_up_to(&self, committed: u64) -> Scan<'_> {
+        Scan::up_to(committed, &self.file, &self.path, self.base)
     }
 }
 
@@ -128,9 +128,10 @@ impl Task {
         drop(filter);
         let (mut copied, committed) = (present.until, &signals.committed);
         loop {
-            copied = log.copy(to, &present.scan()?, copied, committed.load(Ordering::Relaxed))?;
+            let until = committed.load(Ordering::Acquire);
+            copied = log.copy(to, &present.scan_up_to(until), copied)?;
             to.sync()?;
-            let is_close = committed.load(Ordering::Relaxed) < copied.at + CLOSE;
+            let is_close = committed.load(Ordering::Acquire) < copied.at + CLOSE;
             if is_close || signals.is_stopped() {
                 return Ok(FinishedSnapshot { next: self.next, log, copied });
             }
@@ -153,7 +154,7 @@ impl Task {
             // Checks it, because damage must not get a new checksum; also reads it in order, which is faster than by page.
             checked(file).map_err(unreadable)?;
         }
-        self.present.scan()?.frames(base.first(), until.at, |frame| {
+        self.present.scan_up_to(until.at).frames(base.first(), |frame| {
             check_stopped()?;
             apply(&mut filter, &residence, path, frame)
         })?;

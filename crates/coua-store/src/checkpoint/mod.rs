@@ -150,7 +150,7 @@ impl Checkpointer {
     /// Tells the thread where the last commit ends.
     pub(crate) fn announce(&self, committed: Mark) {
         if let Some(background) = &self.background {
-            background.signals.committed.store(committed.at, Ordering::Relaxed);
+            background.signals.committed.store(committed.at, Ordering::Release);
         }
     }
 
@@ -182,8 +182,10 @@ impl Checkpointer {
     ) -> Result<Log, StoreError> {
         let FinishedSnapshot { next, mut log, copied } = finished;
         let to = next.target(&*self.disk);
-        let written = Scan::new(lock.file(), lock.target(), present.base())
-            .and_then(|scan| log.copy(to, &scan, copied, present.written().at))
+        let (until, base) = (present.written().at, present.base());
+        let scan = Scan::up_to(until, lock.file(), lock.target(), base);
+        let written = log
+            .copy(to, &scan, copied)
             .and_then(|_| log.put(to, what))
             .and_then(|()| to.sync())
             .map(|()| {

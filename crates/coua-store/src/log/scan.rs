@@ -8,7 +8,7 @@ use super::torn::is_torn;
 use super::{Base, Kind, Mark, Source};
 use crate::error::{Damage, Reason, StoreError};
 
-/// A file of frames that is being read.
+/// A file of frames that is being read, up to an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan<'a> {
     file: &'a dyn Source,
@@ -63,7 +63,12 @@ impl<'a> Scan<'a> {
         base: Base,
     ) -> Result<Self, StoreError> {
         let bytes = file.length().map_err(|source| StoreError::io(path, "read", source))?;
-        Ok(Self { file, path, base, bytes })
+        Ok(Self::up_to(bytes, file, path, base))
+    }
+
+    /// Reads up to the end of a commit, whatever the length of the file, to which another thread may be appending.
+    pub(crate) fn up_to(bytes: u64, file: &'a dyn Source, path: &'a Path, base: Base) -> Self {
+        Self { file, path, base, bytes }
     }
 
     /// Checks every frame up to the last complete one, and calls `each` with each.
@@ -106,21 +111,20 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Calls `each` with every frame between two places. Returns the end of the last one.
+    /// Calls `each` with every frame that follows a place. Returns the end of the last one.
     pub(crate) fn frames(
         &self,
         from: Mark,
-        to: u64,
         mut each: impl FnMut(&Frame) -> Result<(), StoreError>,
     ) -> Result<Mark, StoreError> {
         let mut at = from;
-        while at.at < to {
+        while at.at < self.bytes {
             match self.frame_at(at)? {
                 Found::Frame(frame) => {
                     each(&frame)?;
                     at = frame.end;
                 }
-                // The frames were complete a moment ago.
+                // A commit ends where the scan does, so its frames are complete.
                 Found::End | Found::Nothing => {
                     return Err(self.damaged(at.at, Damage::Checksum));
                 }
@@ -174,5 +178,47 @@ impl<'a> Scan<'a> {
 
     pub(crate) fn damaged(&self, offset: u64, what: Damage) -> StoreError {
         Reason::Damaged { offset, what }.at(self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Kind, Log, Target};
+    use super::*;
+    use crate::fs::FileSystem;
+
+    /// A log to which a thread appends: its length is that of a moment ago.
+    #[derive(Debug)]
+    struct Growing<'a>(&'a [u8]);
+
+    impl Source for Growing<'_> {
+        fn length(&self) -> io::Result<u64> {
+            Ok(0)
+        }
+
+        fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read_at(offset, buffer)
+        }
+    }
+
+    #[test]
+    fn commits_are_read_while_the_log_grows() {
+        let (file, path) = (tempfile::tempfile().unwrap(), Path::new("seen.coua"));
+        let mut log = Log::empty(Base { bytes: 0, checksum: 5 });
+        for payload in [b"first", b"other"] {
+            let to = Target { disk: &FileSystem, file: &file, path };
+            log.append(to, Kind::Changes, payload).unwrap();
+        }
+        let mut bytes = vec![0; log.bytes() as usize];
+        file.read_at(0, &mut bytes).unwrap();
+        let growing = Growing(&bytes);
+        let scan = Scan::up_to(log.written().at, &growing, path, log.base());
+        let mut payloads = Vec::new();
+        let end = scan.frames(log.base().first(), |frame| {
+            payloads.push(frame.payload.clone());
+            Ok(())
+        });
+        assert_eq!(end.unwrap(), log.written());
+        assert_eq!(payloads, [b"first", b"other"]);
     }
 }

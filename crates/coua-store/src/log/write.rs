@@ -102,16 +102,15 @@ impl Log {
         self.write(to, &bytes, end)
     }
 
-    /// Appends frames of another file, with new numbers. Returns their end in that file.
+    /// Appends the frames of another file that follow a place, with new numbers. Returns their end in that file.
     pub(crate) fn copy(
         &mut self,
         to: Target<'_>,
         other: &Scan<'_>,
         from: Mark,
-        until: u64,
     ) -> Result<Mark, StoreError> {
         let (mut bytes, mut end) = (Vec::new(), self.written);
-        let read = other.frames(from, until, |frame| {
+        let read = other.frames(from, |frame| {
             self.frame(&mut bytes, &mut end, frame.kind, &frame.payload);
             if bytes.len() >= STEP {
                 self.write(to, &bytes, end)?;

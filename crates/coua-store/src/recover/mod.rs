@@ -98,9 +98,8 @@ impl State {
         let logged = contents.committed.at - base.bytes;
         let (mut filter, residence) =
             load(logged).map_err(|source| Reason::Load(source).at(path))?;
-        scan.frames(base.first(), contents.committed.at, |frame| {
-            apply(&mut filter, &residence, path, frame)
-        })?;
+        let committed_part = Scan::up_to(contents.committed.at, source, path, base);
+        committed_part.frames(base.first(), |frame| apply(&mut filter, &residence, path, frame))?;
         let view = View {
             filter,
             notes: committed.notes,
