@@ -1,9 +1,8 @@
-"""The recipes for Spark and Ray of docs/python.md, taken from there: two runs, and nothing lost.
+"""The examples for Spark and Ray: two runs, and nothing lost.
 
 Each shard keeps its filter in a file of its own, and the shards are those of `coua --shard`.
 """
 
-import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -17,18 +16,15 @@ import coua
 
 SHARDS = 4
 ROWS = 50_000
-PAGE = Path(__file__).parents[3] / "docs" / "python.md"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 Program = Callable[..., str]
 
 
-def recipe(engine: str) -> dict[str, Callable[..., object]]:
-    """The names that the recipe for an engine defines."""
-    for block in re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE):
-        if f"import {engine}" in block or f"from {engine}" in block:
-            known: dict[str, Callable[..., object]] = {}
-            exec(block, known)
-            return known
-    raise AssertionError(f"{PAGE} has no recipe for {engine}")
+def example(engine: str) -> dict[str, Callable[..., object]]:
+    """The names that the example for an engine defines."""
+    known: dict[str, Callable[..., object]] = {}
+    exec((EXAMPLES / f"many_machines_{engine}.py").read_text(), known)
+    return known
 
 
 def urls(begin: int) -> list[str]:
@@ -92,7 +88,7 @@ def test_spark(tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
         pytest.skip("skipped: Spark needs Java")
     from pyspark.sql import SparkSession
 
-    first_seen = recipe("pyspark")["first_seen"]
+    first_seen = example("spark")["first_seen"]
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.getOrCreate()
     try:
@@ -109,7 +105,7 @@ def test_spark(tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
 def test_ray(tmp_path: Path, program: Program) -> None:
     ray = pytest.importorskip("ray", reason="skipped: ray is not installed")
 
-    first_seen = recipe("ray")["first_seen"]
+    first_seen = example("ray")["first_seen"]
     ray.init(num_cpus=2, include_dashboard=False, _node_ip_address="127.0.0.1", configure_logging=False)
     try:
 

@@ -10,7 +10,6 @@
 //!
 //! A free thread takes the step that is nearest to the output (`state`). So every thread is kept busy, and each step
 //! sees the blocks in the same order as with one thread: the output does not depend on the number of threads.
-//! (`docs/decisions/0015-free-threads.md`)
 //!
 //! What else a run may need lies around the loop. `--resume` and `--known` set keys aside when a block is hashed. A
 //! filter of a window has its clock, a filter in a file its shards, and one on a server sends requests for further blocks
