@@ -1,7 +1,7 @@
 //! Compressed inputs are unpacked before their turn, by threads that have no task nearer to the output.
 //!
-//! An input being unpacked is a lane: parts in their order, and the rest of the input. Errors are dropped
-//! here: in its turn the input is read again from there, and fails again. So a lack of memory does not look like damage.
+//! An input being unpacked is a lane: parts in their order, and the rest of the input. Errors are dropped here: in
+//! its turn the input is read again from there, and fails again. So a lack of memory does not look like damage.
 
 use crate::input::cut::{Cutter, Piece};
 use crate::input::decompress::DecoderLimit;

@@ -4,7 +4,8 @@
 //!
 //! A bucket that fits into one 8-byte load is four values side by side. A wider one begins with the low
 //! bits of all its values, as many as fit into one load. The tails of the values follow, and zeros up to a whole
-//! byte, where these are at most 3 % of the bucket (`docs/decisions/0019-wide-buckets.md`):
+//! byte, where these are at most 3 % of the bucket. So a bucket begins at a byte, and one key is compared with whole
+//! buckets:
 //!
 //! ```text
 //! narrow   value 0 | value 1 | value 2 | value 3
