@@ -1,148 +1,164 @@
-// Part 3: chains of evictions, and inserts without room.
+// Part 3: chains of kicks, and inserts without room.
 
 import { CuckooFilter } from "./coua.js";
+import { kickFrames, kickedKind } from "./kicks.js";
 import { BIRDS, BUCKET_SLOTS, checkAll, stateOf, within } from "./state.js";
-import { TextbookFilter } from "./textbook.js";
-import { arrows, bucketTable, button, chart, el, field, fly, hex, live, number, paragraph, pause, percent, roundPercent, slider, stepper, t, whenNear } from "./ui.js";
+import { TEXTBOOK_BITS, TextbookFilter } from "./textbook.js";
+import { bucketTable, button, chart, el, field, hex, number, paragraph, pause, percent, rich, roundPercent, slider, slotsOf, speed, steps, t } from "./ui.js";
 
 /** Refuses instead of growing, with no limit but its slots: 16 buckets of 4. */
-const FULL = { capacity: 55, hashBits: 12, whenFull: "refuse" };
+const FULL = { capacity: 55, hashBits: 11, whenFull: "refuse" };
 const LARGE = { capacity: 467, hashBits: 24, whenFull: "refuse" };
 const SLOTS = 64;
 const TRIED = 100;
+/** Kicks of a chain that is worth looking at. */
+const LONG = 3;
+/** Bytes of an entry of the overflow table. */
+const ENTRY_BYTES = 16;
 const keyOf = (n) => BIRDS[n] ?? `bird-${n}`;
+const kicksOf = ({ moves }) => moves.filter(({ out }) => out).length;
+const bucketOf = (n) => Math.floor(n / BUCKET_SLOTS);
 
-const slotsOf = (table) => new Map((table.segments[0].slots ?? []).map((slot) => [slot.n, slot]));
-
-/** The moves of an insert, the new item last: each item that left its slot, from the tables before and after. */
-function movesBetween(before, after) {
+/** The moves of an insert in their order, the new item first, from the tables before and after. */
+function chainBetween(before, after) {
   const [old, now] = [slotsOf(before), slotsOf(after)];
   const changed = [...now.values()].filter((slot) => old.get(slot.n)?.r !== slot.r);
-  const left = new Map();
-  for (const slot of old.values()) {
-    if (now.get(slot.n)?.r !== slot.r) left.set(slot.r, [...(left.get(slot.r) ?? []), slot]);
-  }
+  const gone = [...old.values()].filter((slot) => now.get(slot.n)?.r !== slot.r).map((slot) => slot.r);
+  // The changed slot whose content comes from no other slot.
+  const fresh = changed.find((slot) => {
+    const from = gone.indexOf(slot.r);
+    if (from >= 0) gone.splice(from, 1);
+    return from < 0;
+  });
   const moves = [];
-  let newcomer;
-  for (const slot of changed) {
-    const from = left.get(slot.r)?.pop();
-    if (from) moves.push({ from: from.n, to: slot.n, fromBucket: from.b, toBucket: slot.b });
-    else newcomer = slot;
+  let place = fresh;
+  while (place) {
+    changed.splice(changed.indexOf(place), 1);
+    const out = old.get(place.n);
+    moves.push({ to: place.n, hand: place, out });
+    place = out && changed.find((slot) => slot.r === out.r);
   }
-  // From the free slot back to the newcomer.
-  const ordered = [];
-  let at = newcomer?.n;
-  while (ordered.length < moves.length) {
-    const next = moves.find((move) => move.from === at) ?? moves.find((move) => !ordered.includes(move));
-    ordered.unshift(next);
-    at = next.to;
-  }
-  return { moves: ordered, newcomer };
+  return { before: old, moves, homeless: moves.at(-1)?.out };
 }
 
-/** Tables after 0, 1, 2 ... inserts, until the filter is full. */
-function tablesOf(options, most) {
-  const filter = new CuckooFilter(options);
-  const tables = [filter.table()];
+const itemOf = (bits, nameOf) => (slot) => slot && { text: hex(slot.f, bits), key: slot.f, name: nameOf(slot), other: slot.o };
+
+/** A chain with texts for its slots. */
+function withItems({ before, moves, homeless }, item) {
+  return {
+    before: new Map([...before].map(([n, slot]) => [n, item(slot)])), homeless: item(homeless),
+    moves: moves.map(({ to, hand, out }) => ({ to, hand: item(hand), out: item(out) })),
+  };
+}
+
+/** The chain of each insert into Coua's filter, until it refuses one. */
+function couaChains() {
+  const filter = new CuckooFilter(FULL);
+  const names = new Map();
+  const item = itemOf(filter.table().segments[0].fingerprintBits, ({ r }) => names.get(r));
+  const chains = [];
   try {
-    for (let n = 0; n < most; n += 1) {
+    for (let n = 0; n < TRIED; n += 1) {
+      const before = filter.table();
       filter.insert(keyOf(n));
-      tables.push(filter.table());
+      const { primary, alternate, representative } = filter.locate(keyOf(n));
+      if (!names.has(representative)) names.set(representative, keyOf(n));
+      chains.push({ ...withItems(chainBetween(before, filter.table()), item), buckets: [primary, alternate] });
     }
   } catch {
     // Full: a refused insert has changed nothing.
   }
-  return tables;
+  return { chains, has: (key) => filter.has(key), bytes: (SLOTS * filter.describe().slotBits) / 8 };
+}
+
+/** The same keys in a textbook filter. */
+function textbookChains() {
+  const filter = new TextbookFilter(SLOTS / BUCKET_SLOTS);
+  const item = itemOf(TEXTBOOK_BITS, ({ word }) => word);
+  const chains = Array.from({ length: TRIED }, (_, n) => {
+    const before = new Map([...filter.table.flat().entries()].filter(([, slot]) => slot));
+    const { first, second } = filter.place(keyOf(n));
+    return { ...withItems({ before, ...filter.insert(keyOf(n)) }, item), buckets: [first, second] };
+  });
+  return { chains, has: (key) => filter.has(key) };
 }
 
 export function evict(root, save) {
-  const tables = tablesOf(FULL, SLOTS);
-  const { buckets } = tables[0].parameters;
-  const slotCount = buckets * BUCKET_SLOTS;
-  const most = tables.length - 1;
-  const chainOf = (n) => movesBetween(tables[n - 1], tables[n]);
-  const longest = Array.from({ length: most }, (_, n) => n + 1).filter((n) => chainOf(n).moves.length >= 2);
-  const state = stateOf("evict", { items: longest.find((n) => chainOf(n).moves.length <= 4) ?? most, step: 0 });
-  state.items = within(state.items, 1, most);
-  const figure = el("div", { class: "figure" });
-  const status = live();
-  const stepText = el("p", { class: "small" });
-  const stepCount = () => chainOf(state.items).moves.length + 2;
+  const filters = { coua: couaChains(), textbook: textbookChains() };
+  const state = stateOf("evict", { items: 0, step: 0, filter: "coua" });
+  if (!Object.hasOwn(filters, state.filter)) state.filter = "coua";
+  const chains = () => filters[state.filter].chains;
+  const nextLong = (after) => chains().findIndex((chain, n) => n >= after && kicksOf(chain) >= LONG) + 1;
+  state.items = within(state.items || nextLong(0), 1, TRIED);
 
-  /** `isNext`: one step further than before. */
-  function show(isNext) {
-    const { moves, newcomer } = chainOf(state.items);
-    state.step = within(state.step, 0, moves.length + 1);
-    const done = moves.slice(0, state.step);
-    const isPlaced = state.step > moves.length;
-    const shown = slotsOf(tables[state.items - 1]);
-    for (const { from, to } of done) {
-      shown.set(to, slotsOf(tables[state.items]).get(to));
-      shown.delete(from);
-    }
-    if (isPlaced && newcomer) shown.set(newcomer.n, newcomer);
-    const load = percent(state.items / slotCount);
-    const values = { n: state.items, moves: moves.length, load };
-    status.textContent = t(!newcomer ? "evictOverflow" : moves.length ? "evictChain" : "evictNone", values);
-    const last = done.at(-1);
-    stepText.textContent = isPlaced && newcomer ? t("evictPlace", { to: newcomer.b })
-      : last ? t("evictMove", { step: state.step, from: last.fromBucket, to: last.toBucket }) : "";
-    const kindOf = (n) => (isPlaced && n === newcomer?.n ? "new" : done.some((move) => move.to === n) ? "moved" : "used");
-    const table = bucketTable({
-      buckets, label: `${status.textContent} ${stepText.textContent}`,
-      cell: (bucket, position) => {
-        const n = bucket * BUCKET_SLOTS + position;
-        const slot = shown.get(n);
-        return slot ? { text: hex(slot.f, tables[0].segments[0].fingerprintBits), kind: kindOf(n), key: slot.f } : { link: "free" };
-      },
-    });
-    figure.replaceChildren(table);
-    arrows(table, done);
-    const cellOf = (n) => table.querySelector(`[data-slot="${n}"]`);
-    if (isNext && isPlaced) fly(newcomer && cellOf(newcomer.n));
-    else if (isNext && last) fly(cellOf(last.to), cellOf(last.from));
-    steps.show();
-    save();
+  function textOf(chain, step) {
+    const { before, moves, homeless, buckets } = chain;
+    const [last, next] = [moves[step - 1], moves[step]];
+    const hand = next?.hand ?? homeless ?? last.hand;
+    const values = {
+      n: state.items, load: percent((before.size + (homeless ? 0 : 1)) / SLOTS), hand: hand.text, name: hand.name, kicks: kicksOf(chain),
+      a: buckets[0], b: buckets[1], taker: last?.hand.text, at: last && bucketOf(last.to), to: next && bucketOf(next.to),
+    };
+    if (!last) return t(next.out ? "evictBothFull" : "evictFree", values);
+    if (next) return t(next.out || state.filter === "textbook" ? "evictKick" : "evictSeen", values);
+    if (!homeless) return t("evictPlaced", values);
+    return t(state.filter === "textbook" ? "evictGone" : "evictOverflow", values);
   }
 
-  const items = slider({ min: 1, max: most, value: state.items, oninput: (n) => {
-    Object.assign(state, { items: n, step: 0 });
-    show();
-  } });
-  const steps = stepper(stepCount, () => state.step, (step) => {
-    const isNext = step === state.step + 1;
-    state.step = step;
-    show(isNext);
-  });
-  const nextLong = button("evictNextLong", () => {
-    const next = longest.find((n) => n > state.items) ?? longest[0] ?? most;
-    Object.assign(state, { items: next, step: 0 });
-    items.show(next);
-    show();
-  });
+  /** The buckets where the hand may go, and those at which Coua looks before it kicks. */
+  function headingOf({ moves, buckets }, shown, step) {
+    const next = moves[step] && bucketOf(moves[step].to);
+    const to = step ? [next] : buckets;
+    const isLooking = state.filter === "coua" && moves[step]?.out;
+    const looked = isLooking ? [0, 1, 2, 3].map((position) => shown.get(next * BUCKET_SLOTS + position)?.other) : [];
+    return (n) => ({ text: String(n), kind: to.includes(n) ? "alternate" : looked.includes(n) ? "looked" : "" });
+  }
+
+  function frames() {
+    const chain = chains()[within(state.items, 1, chains().length) - 1];
+    return kickFrames(chain, (step) => textOf(chain, step), (label, shown, step) => [bucketTable({
+      buckets: SLOTS / BUCKET_SLOTS, label, heading: headingOf(chain, shown, step),
+      cell: (bucket, position) => {
+        const n = bucket * BUCKET_SLOTS + position;
+        const item = shown.get(n);
+        return item ? { ...item, kind: kickedKind(chain.moves, step, n), title: item.name } : { link: "free" };
+      },
+    })]);
+  }
+
+  const story = steps(state, frames, save);
+  const use = (changes) => {
+    Object.assign(state, { step: 0 }, changes);
+    state.items = within(state.items, 1, chains().length);
+    items.show(state.items);
+    story.show();
+  };
+  const items = slider("evictItems", { min: 1, max: TRIED, value: state.items, oninput: (n) => use({ items: n }) });
+  const pace = slider("evictSpeed", { min: 0, max: 3, value: 1, text: (n) => `× ${2 ** n / 2}`, oninput: (n) => (speed.ms = 1800 / 2 ** n) });
+  const kind = el("select", { onchange: () => use({ filter: kind.value }) }, ...[["coua", "Coua"], ["textbook", t("evictTextbook")]].map(([value, name]) =>
+    el("option", { value, selected: value === state.filter }, name)));
   const curve = el("div", { class: "figure" });
-  const fight = el("div", { class: "figure" });
-  root.append(paragraph("evict1"),
-    el("div", { class: "controls" }, field("evictItems", items.control, items.shown), nextLong), status, steps.node, stepText, figure,
-    el("h3", {}, t("evictChart")), curve, paragraph("evict2"), fight);
-  new ResizeObserver(() => arrows(figure.firstChild, chainOf(state.items).moves.slice(0, state.step))).observe(figure);
-  show();
-  whenNear(curve, () => drawCurve(curve));
-  compare(fight, slotCount);
+  root.append(paragraph("evict1"), el("div", { class: "controls" }, field("evictFilter", kind), items.node,
+    button("evictNextLong", () => use({ items: nextLong(state.items) || nextLong(0) })), pace.node),
+    ...story.nodes, el("h3", {}, t("evictChart")), curve, paragraph("evict2"), ...comparison(filters));
+  story.show();
+  drawCurve(curve);
 }
 
-/** Measured once for both languages. */
 let measured;
 
+/** Items that each insert moved, against the load. */
 async function measureChains() {
-  const filter = new CuckooFilter(LARGE);
-  const points = [];
-  let before = filter.table();
+  const coua = new CuckooFilter(LARGE);
+  const points = { coua: [], textbook: [] };
+  let before = coua.table();
   const slots = before.parameters.segmentSlots;
-  for (let n = 0; n <= slots * 0.95; n += 1) {
-    filter.insert(`key-${n}`);
-    const after = filter.table();
-    points.push([n / slots, movesBetween(before, after).moves.length]);
+  const textbook = new TextbookFilter(slots / BUCKET_SLOTS);
+  for (let n = 0; n <= slots * 0.99; n += 1) {
+    coua.insert(`key-${n}`);
+    const after = coua.table();
+    points.coua.push([n / slots, kicksOf(chainBetween(before, after))]);
+    points.textbook.push([n / slots, kicksOf(textbook.insert(`key-${n}`))]);
     before = after;
     if (n % 16 === 0) await pause();
   }
@@ -151,50 +167,34 @@ async function measureChains() {
 
 async function drawCurve(curve) {
   measured ??= measureChains();
-  const points = await measured;
-  const average = (all) => all.reduce((sum, [, moves]) => sum + moves, 0) / Math.max(1, all.length);
-  const high = points.filter(([load]) => load >= 0.9);
-  const most = Math.max(...points.map(([, moves]) => moves));
-  const text = t("evictChartText", {
-    low: number(average(points.filter(([load]) => load < 0.5)), 2), high: number(average(high), 1), most,
-  });
+  const { coua, textbook } = await measured;
+  const average = (all, from, to) => {
+    const found = all.filter(([load]) => load >= from && load < to).map(([, moves]) => moves);
+    return number(found.reduce((sum, moves) => sum + moves, 0) / found.length, 1);
+  };
+  const text = t("evictChartText", { coua: average(coua, 0.9, 0.95), textbook: average(textbook, 0.9, 0.95) });
+  // A logarithm has no zero: below 1 is 0.
+  const y = (points) => points.map(([load, moves]) => [load, Math.max(0.5, moves)]);
   curve.replaceChildren(chart({
     label: text,
-    x: { min: 0, max: 1, ticks: [0, 0.25, 0.5, 0.75, 1], text: roundPercent },
-    y: { min: 0, max: most, ticks: [0, Math.ceil(most / 2), most], text: String },
-    series: [{ kind: "blue", points, dots: 2.5 }],
+    x: { name: t("load"), min: 0, max: 1, ticks: [0, 0.25, 0.5, 0.75, 1], text: roundPercent },
+    y: { name: t("kicks"), min: 0.5, max: 500, log: true, ticks: [0.5, 1, 10, 100, 500], text: (v) => String(Math.floor(v)) },
+    series: [
+      { kind: "orange", points: y(textbook), dots: 2.5 },
+      { kind: "blue", points: y(coua), dots: 2.5 },
+    ],
   }), el("p", { class: "small" }, text));
 }
 
-/** The same keys in a textbook filter and in Coua's. */
-function compare(fight, slots) {
-  const coua = new CuckooFilter(FULL);
-  const textbook = new TextbookFilter(16);
-  const keys = Array.from({ length: TRIED }, (_, n) => keyOf(n));
-  const stored = { coua: [], textbook: [] };
-  for (const key of keys) {
-    const { hash } = coua.locate(key);
-    if (textbook.insert(hash).done) stored.textbook.push(key);
-    try {
-      coua.insert(key);
-      stored.coua.push(key);
-    } catch {
-      // Refused with an error.
-    }
-  }
-  const found = coua.hasMany(stored.coua);
-  checkAll(found, () => true);
-  const lost = {
-    coua: found.filter((yes) => !yes).length,
-    textbook: stored.textbook.filter((key) => !textbook.has(coua.locate(key).hash)).length,
-  };
-  const overflowed = coua.table().overflow.reduce((sum, entry) => sum + entry.withoutSlot, 0);
-  const row = (name, a, b, kind = "") => el("tr", {}, el("th", { scope: "row" }, t(name)), el("td", {}, number(a)), el("td", { class: kind }, number(b)));
-  fight.replaceChildren(el("table", { class: "numbers" },
-    el("caption", {}, t("evictFill", { n: TRIED, slots })),
-    el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, "Coua"), el("th", { scope: "col" }, t("evictTextbook")))),
-    el("tbody", {}, row("evictAccepted", stored.coua.length, stored.textbook.length),
-      row("evictInOverflow", overflowed, 0),
-      row("evictRefused", TRIED - stored.coua.length, TRIED - stored.textbook.length),
-      row("evictLost", lost.coua, lost.textbook, "bad"))));
+/** What became of the keys in both filters. */
+function comparison({ coua, textbook }) {
+  const accepted = ({ chains }, isIn) => chains.map((_, n) => keyOf(n)).filter((_, n) => isIn(chains[n]));
+  const [stored, claimed] = [accepted(coua, () => true), accepted(textbook, ({ homeless }) => !homeless)];
+  checkAll(stored.map(coua.has), () => true);
+  const lost = claimed.filter((key) => !textbook.has(key));
+  const entries = coua.chains.filter(({ homeless }) => homeless).length;
+  return [el("h3", {}, t("evictFill", { n: TRIED, slots: SLOTS })),
+    el("p", { class: "bad" }, ...rich(t("evictLost", { claimed: claimed.length, refused: TRIED - claimed.length, lost: lost.length, names: lost.join(", ") }))),
+    el("p", {}, ...rich(t("evictStored", { stored: stored.length, refused: TRIED - stored.length }))),
+    el("p", {}, t("evictPrice", { entries, entry: ENTRY_BYTES, bytes: entries * ENTRY_BYTES, table: coua.bytes }))];
 }

@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { checkAll, stateOf, within } from "./state.js";
-import { chart, el, field, live, number, paragraph, pause, percent, rich, roundPercent, size, slider, t, whenNear } from "./ui.js";
+import { chart, el, live, number, paragraph, pause, percent, roundPercent, segmentBars, size, slider, t } from "./ui.js";
 
 const GROW_RATE = 0.001;
 const GROW_FIRST = 60_000;
@@ -52,14 +52,24 @@ function addToChain(chain, keys) {
   }
 }
 
+/** The bits of a hash that the filter keeps, cut in three. */
+function rulerParts({ place: { segment, primary, fingerprint, fingerprintBits }, segments, parameters: { buckets } }) {
+  const { prefix, depth } = segments[segment];
+  const part = (name, bits, digits) => el("span", { class: name, style: `flex-grow:${bits}` }, el("b", {}, digits),
+    el("small", {}, t(name, { bits: number(bits, 1) })));
+  return [part("rulerSegment", depth, BigInt(`0x${prefix}`).toString(2).padStart(64, "0").slice(0, depth)),
+    part("rulerBucket", Math.log2(buckets), number(primary)),
+    part("rulerFingerprint", fingerprintBits, fingerprint.toString(2).padStart(fingerprintBits, "0"))];
+}
+
 export function growth(root, save) {
   const state = stateOf("grow", { step: 5 });
   state.step = within(state.step, 1, GROW_STEPS);
   const text = live();
-  const bar = el("div", { class: "segments", role: "img", "aria-label": t("growSegments") });
+  const bar = el("div");
   const figure = el("div", { class: "figure" });
   const chainText = el("p");
-  const example = live();
+  const ruler = el("div", { class: "ruler" });
 
   function show() {
     const now = records[Math.min(state.step, records.length) - 1];
@@ -68,27 +78,16 @@ export function growth(root, save) {
     text.textContent = t("growText", {
       items: number(now.items), segments: now.segments.length, bits: bits.join(" / "), memory: size(now.memory),
     });
-    const { segment, fingerprint, fingerprintBits } = now.place;
-    const { prefix, depth } = now.segments[segment];
-    example.replaceChildren(...rich(t("growExample", {
-      key: GROW_KEY, prefix: BigInt(`0x${prefix}`).toString(2).padStart(64, "0").slice(0, depth),
-      fingerprint: fingerprint.toString(2).padStart(fingerprintBits, "0"), bits: fingerprintBits,
-    })));
-    bar.setAttribute("aria-label", `${t("growSegments")}. ${text.textContent}`);
-    bar.replaceChildren(...now.segments.map((segment) => {
-      const load = segment.occupied / now.parameters.segmentSlots;
-      const level = segment.fingerprintBits === bits[0] ? "" : "split";
-      return el("span", { class: level, style: `flex-grow:${2 ** (20 - segment.depth)};--load:${(100 * load).toFixed(0)}%`, title: percent(load) },
-        el("i"), el("b", {}, segment.fingerprintBits));
-    }));
+    ruler.replaceChildren(...rulerParts(now));
+    bar.replaceChildren(segmentBars(`${t("growSegments")}. ${text.textContent}`, now.segments, now.parameters.segmentSlots));
     const series = (name) => records.map((record) => [record.items, record[name]]);
     chainText.textContent = t("growChartText", {
       chain: percent(now.chain), filters: now.filters, coua: percent(now.coua), promised: percent(GROW_RATE),
     });
     figure.replaceChildren(chart({
       label: `${t("growChart")}. ${chainText.textContent}`,
-      x: { min: 0, max: GROW_MOST, ticks: [0, GROW_MOST / 4, GROW_MOST / 2, (3 * GROW_MOST) / 4, GROW_MOST], text: number },
-      y: { min: 0, max: 0.008, ticks: [0, 0.002, 0.004, 0.006, 0.008], text: roundPercent },
+      x: { name: t("growItems"), min: 0, max: GROW_MOST, ticks: [0, GROW_MOST / 4, GROW_MOST / 2, (3 * GROW_MOST) / 4, GROW_MOST], text: number },
+      y: { name: t("rate"), min: 0, max: 0.008, ticks: [0, 0.002, 0.004, 0.006, 0.008], text: roundPercent },
       series: [
         { kind: "orange", points: series("chain"), name: t("growChain") },
         { kind: "blue", points: series("coua"), name: t("growCoua") },
@@ -99,13 +98,13 @@ export function growth(root, save) {
     save();
   }
 
-  const items = slider({ min: 1, max: GROW_STEPS, value: state.step, text: (step) => number(step * GROW_STEP), oninput: (step) => {
+  const items = slider("growItems", { min: 1, max: GROW_STEPS, value: state.step, text: (step) => number(step * GROW_STEP), oninput: (step) => {
     state.step = step;
     show();
   } });
-  root.append(paragraph("grow1"), el("div", { class: "controls" }, field("growItems", items.control, items.shown)),
-    text, el("p", { class: "small" }, t("growSegments")), bar, example, el("h3", {}, t("growChart")), figure, chainText);
+  root.append(paragraph("grow1"), el("div", { class: "controls" }, items.node),
+    text, el("p", { class: "small" }, t("growRuler", { key: GROW_KEY })), ruler, el("p", { class: "small" }, t("growSegments")), bar, el("h3", {}, t("growChart")), figure, chainText);
   growth.show = show;
-  whenNear(figure, () => (work ??= measureGrowth(() => growth.show())));
+  work ??= measureGrowth(() => growth.show());
   show();
 }

@@ -1,10 +1,10 @@
 // Part 8: a look into the file of a filter.
 
-import { CouaError, CuckooFilter, FilterFile } from "./coua.js";
+import { CuckooFilter, FilterFile } from "./coua.js";
 import { BUCKET_SLOTS, stateOf, within } from "./state.js";
-import { bucketTable, button, el, field, hex, live, number, paragraph, pause, percent, rich, size, t, words } from "./ui.js";
+import { bucketTable, button, el, field, hex, live, number, paragraph, percent, segmentBars, size, t } from "./ui.js";
 
-const MOST_MAPPED = 1 << 17;
+const MOST_BARS = 64;
 
 /** Reads slices of a chosen file. */
 const ofBlob = (blob) => ({
@@ -23,13 +23,11 @@ function ofExcerpt({ name, size, pieces, answers }) {
   return { name, size, answers, read };
 }
 
-function sample(isDamaged) {
+function sample() {
   const filter = new CuckooFilter({ capacity: 100_000 });
   filter.addMany(Array.from({ length: 90_000 }, (_, n) => `item-${n}`));
   for (let n = 0; n < 9; n += 1) filter.insert("cuckoo");
-  const bytes = filter.save();
-  if (isDamaged) bytes[24] ^= 1;
-  return new File([bytes], isDamaged ? "damaged.coua" : "sample.coua");
+  return new File([filter.save()], "sample.coua");
 }
 
 /** The opened file stays open when the language changes. */
@@ -64,8 +62,7 @@ export function look(root, save) {
   }
 
   input.addEventListener("change", () => input.files[0] && open(ofBlob(input.files[0])));
-  const drop = el("div", { class: "drop controls" }, field("lookFile", input),
-    button("lookSample", () => open(ofBlob(sample(false)))), button("lookDamagedSample", () => open(ofBlob(sample(true)))));
+  const drop = el("div", { class: "drop controls" }, button("lookSample", () => open(ofBlob(sample()))), field("lookFile", input));
   drop.addEventListener("dragover", (event) => event.preventDefault());
   drop.addEventListener("drop", (event) => {
     event.preventDefault();
@@ -100,77 +97,34 @@ function filterParts(context) {
     save();
   }
   show();
-  const about = el("dl", {}, ...fileRows(found));
-  showLog(about, file, found);
+  const about = el("dl");
+  showLog(about, file);
   const chooser = found.window ? el("div", { class: "controls" }, field("lookGeneration", select)) : undefined;
   return [about, chooser, details].filter(Boolean);
 }
 
-/** Facts about the whole file. */
-function fileRows({ window, tables }) {
-  const rows = [];
-  if (window) {
-    const items = window.clock === "count";
-    const unit = (n) => (items ? number(n) : duration(n));
-    const text = t(items ? "lookWindowCount" : "lookWindowTime", {
-      length: unit(window.length), n: window.generations, step: unit(window.length / window.generations),
-    });
-    rows.push(...row("lookWindow", window.windowBy === "last" ? text + t("lookWindowByLast") : text));
-    rows.push(...row("lookItems", number(tables.reduce((sum, { table }) => sum + table.parameters.length, 0))));
-  }
-  return rows;
-}
-
-/** The parts after the snapshot. The log may be long: it is read in slices while the rest is shown. */
-async function showLog(about, file, { bytes, snapshotBytes }) {
-  const rows = (...made) => {
-    about.querySelectorAll(".log").forEach((old) => old.remove());
-    about.append(...made.flat().map((node) => (node.classList.add("log"), node)));
-  };
-  const reading = (offset) => rows(row("lookLog", t("lookReading", { done: percent((offset - snapshotBytes) / (bytes - snapshotBytes)) })));
+/** The log after the snapshot. It may be long: it is read while the rest is shown. */
+async function showLog(about, file) {
   try {
-    rows(...logRows(await file.log(reading)));
+    const { transactions, inserted, removed, bytes } = await file.log();
+    about.append(...row("lookLog", bytes ? t("lookLogValue", {
+      transactions: number(transactions), inserted: number(inserted), removed: number(removed), bytes: size(bytes),
+    }) : t("lookLogNone")));
   } catch (error) {
-    rows(row("lookLog", error.message));
+    about.append(...row("lookLog", error.message));
   }
 }
 
-/** The most notes of a program to list. */
-const MOST_NOTES = 10;
-
-function logRows({ transactions, inserted, removed, bytes, uncommitted, notes }) {
-  const rows = [row("lookLog", bytes ? t("lookLogValue", {
-    transactions: number(transactions), inserted: number(inserted), removed: number(removed), bytes: size(bytes),
-  }) : t("lookLogNone"))];
-  if (uncommitted) rows.push(row("lookLog", t("lookUncommitted", { bytes: size(uncommitted) })));
-  const shown = notes.slice(0, MOST_NOTES).map(({ name, bytes }) => t("lookNote", { name, bytes: size(bytes) }));
-  if (notes.length > MOST_NOTES) shown.push("...");
-  if (shown.length) rows.push(row("lookNotes", shown.join("; ")));
-  return rows;
-}
-
-function duration(ms) {
-  for (const [unit, length] of [["d", 864e5], ["h", 36e5], ["min", 6e4], ["s", 1e3]]) {
-    if (ms % length === 0) return `${number(ms / length)} ${unit}`;
-  }
-  return `${number(ms)} ms`;
-}
-
-function tableRows({ parameters, segments, overflow, overflowEntries }) {
-  const { length, stored, hashBits, segmentSlots, seed, maxItems } = parameters;
+function tableRows({ parameters: { length, stored, hashBits, segmentSlots }, segments, overflow, overflowEntries }) {
   const used = segments.reduce((sum, segment) => sum + segment.occupied, 0);
   const widths = [...new Set(segments.map((segment) => segment.slotBits))].sort((a, b) => b - a);
   const sum = (field) => overflow.reduce((all, entry) => all + entry[field], 0);
   return [
     row("lookItems", number(length)),
     row("lookRate", percent(Math.min(1, stored / 2 ** hashBits))),
-    row("lookHashBits", number(hashBits, 2)),
     row("lookSegments", t("lookSegmentsValue", { n: number(segments.length), slots: number(segmentSlots) })),
     row("lookSlotBits", widths.join(" / ")),
     row("lookLoad", percent(used / (segments.length * segmentSlots))),
-    row("lookWhenFull", words("lookWhenFullValues")[parameters.whenFull]),
-    row("lookMaxItems", maxItems === undefined ? t("lookNoLimit") : number(maxItems)),
-    row("lookHash", seed === undefined ? t("lookSecret") : t("lookSeed", { seed })),
     row("lookOverflow", t("lookOverflowValue", {
       entries: number(overflowEntries), extra: number(sum("extra")), without: number(sum("withoutSlot")),
     })),
@@ -184,100 +138,16 @@ function tableParts(context) {
   state.segment = within(state.segment, 0, segments.length - 1);
   const choose = el("input", { type: "number", min: 0, max: segments.length - 1, value: state.segment });
   const segment = el("div");
-  const map = segmentMap(segments, parameters.segmentSlots, (n) => {
-    choose.value = n;
-    pick(n);
-  });
 
   async function pick(n) {
     state.segment = within(n, 0, segments.length - 1);
-    map.mark(state.segment);
     segment.replaceChildren(...(await segmentParts(context, state.segment)));
     save();
   }
   choose.addEventListener("input", () => choose.value !== "" && pick(Number(choose.value)));
   pick(state.segment);
-  const checked = el("p", { role: "status" });
-  const check = button("lookCheckAll", () => checkSegments(context, map, checked));
-  return [el("dl", {}, ...tableRows(shown)), el("h3", {}, t("lookMap")), map.node, el("p", { class: "small" }, map.text),
-    el("div", { class: "controls" }, field("lookSegment", choose), check), checked, segment, ...keyParts(context)];
-}
-
-/** The most damaged segments to list. */
-const MOST_DAMAGED = 20;
-
-/** Reads every segment, as `coua verify` does, and marks those whose checksum does not match. */
-async function checkSegments({ file, found, table }, map, status) {
-  const { length } = found.tables[table].table.segments;
-  const damaged = [];
-  for (let n = 0; n < length; n += 1) {
-    try {
-      await file.segment(table, n);
-    } catch (error) {
-      // The file can no longer be read.
-      if (!(error instanceof CouaError)) {
-        status.textContent = error.message;
-        return;
-      }
-      damaged.push(n);
-      map.damage(n);
-    }
-    // Another file or table was chosen meanwhile.
-    if (!status.isConnected) return;
-    if (n % 64 === 63) {
-      status.textContent = t("lookChecking", { done: percent((n + 1) / length) });
-      await pause();
-    }
-  }
-  const list = damaged.slice(0, MOST_DAMAGED).map(String).concat(damaged.length > MOST_DAMAGED ? ["..."] : []).join(", ");
-  const text = damaged.length ? t("lookDamagedSegments", { list, n: number(length - damaged.length) }) : t("lookWhole", { n: number(length) });
-  status.replaceChildren(...rich(text));
-  status.classList.toggle("bad", damaged.length > 0);
-}
-
-/** The load of each segment as a square of a picture. */
-function segmentMap(segments, slots, onpick) {
-  const mapped = segments.slice(0, MOST_MAPPED);
-  const columns = Math.max(Math.ceil(Math.sqrt(mapped.length * 4)), Math.min(mapped.length, 32));
-  const rows = Math.ceil(mapped.length / columns);
-  const scale = Math.max(1, Math.min(24, Math.floor(960 / columns)));
-  const loads = mapped.map((segment) => segment.occupied / slots);
-  const [most, least] = loads.reduce(([a, b], load) => [Math.max(a, load), Math.min(b, load)], [0, 1]);
-  const text = t("lookMapText", {
-    n: number(segments.length), full: loads.indexOf(most), most: percent(most), low: loads.indexOf(least), least: percent(least),
-  });
-  const node = el("canvas", { class: "map", width: columns * scale, height: rows * scale, role: "img", "aria-label": text });
-  const context = node.getContext("2d");
-  const damaged = new Set();
-  const draw = (n, marked) => {
-    context.fillStyle = damaged.has(n) ? "#e0103a" : `hsl(${215 - 190 * loads[n]} 70% ${30 + 30 * loads[n]}%)`;
-    context.fillRect((n % columns) * scale, Math.floor(n / columns) * scale, scale - (scale > 2), scale - (scale > 2));
-    if (!marked) return;
-    // Visible on every color, light and dark.
-    for (const [color, inset] of [["#000", 1], ["#fff", 3]]) {
-      context.strokeStyle = color;
-      context.lineWidth = 2;
-      context.strokeRect((n % columns) * scale + inset, Math.floor(n / columns) * scale + inset, scale - 2 * inset - 1, scale - 2 * inset - 1);
-    }
-  };
-  loads.forEach((_, n) => draw(n, false));
-  let marked = 0;
-  node.addEventListener("click", (event) => {
-    const box = node.getBoundingClientRect();
-    const at = (from, length, count) => Math.floor(((from) / length) * count);
-    const n = at(event.clientY - box.top, box.height, rows) * columns + at(event.clientX - box.left, box.width, columns);
-    if (n < mapped.length) onpick(n);
-  });
-  const mark = (n) => {
-    if (marked < loads.length) draw(marked, false);
-    marked = n;
-    if (n < loads.length) draw(n, true);
-  };
-  const damage = (n) => {
-    damaged.add(n);
-    if (n < loads.length) draw(n, n === marked);
-  };
-  return { node, text, mark, damage };
+  return [el("dl", {}, ...tableRows(shown)), el("h3", {}, t("lookMap")), segmentBars(t("lookMap"), segments.slice(0, MOST_BARS), parameters.segmentSlots),
+    el("div", { class: "controls" }, field("lookSegment", choose)), segment, ...keyParts(context)];
 }
 
 async function segmentParts({ file, found, table }, n) {

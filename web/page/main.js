@@ -3,8 +3,8 @@
 import { initialize } from "./coua.js";
 import { evict } from "./evict.js";
 import { growth } from "./growth.js";
-import { heroPicture } from "./hero.js";
 import { look } from "./look.js";
+import { nests } from "./nests.js";
 import { positives } from "./positives.js";
 import { remove } from "./remove.js";
 import { sizes } from "./sizes.js";
@@ -13,7 +13,9 @@ import { two } from "./two.js";
 import { el, linkCells, number, page, rich, t, words } from "./ui.js";
 import { why } from "./why.js";
 
-const PARTS = [["why", why], ["two", two], ["evict", evict], ["fp", positives], ["del", remove], ["grow", growth], ["size", sizes], ["look", look]];
+/** The number, name and content of each part. */
+const PARTS = [["1", "why", why], ["1b", "nests", nests], ["2", "two", two], ["3", "evict", evict], ["4", "fp", positives], ["5", "del", remove],
+  ["6", "grow", growth], ["7", "size", sizes], ["8", "look", look]];
 
 const save = () => saveLink(page.language);
 
@@ -35,28 +37,28 @@ function show() {
     show();
     document.getElementById("language").focus();
   } }, t("language"));
-  document.querySelector("header").replaceChildren(language, el("h1", {}, t("title")), heroPicture(), el("p", {}, ...rich(t("subtitle"))));
-  const links = PARTS.map(([name], n) => el("li", {}, el("a", { href: `#${name}`, onclick: (event) => {
+  document.querySelector("header div").replaceChildren(language, el("h1", {}, t("title")), el("p", {}, ...rich(t("subtitle"))));
+  const links = PARTS.map(([n, name]) => el("li", {}, el("a", { href: `#${name}`, onclick: (event) => {
     // The link in the address stores the state of the page.
     event.preventDefault();
     document.getElementById(name).scrollIntoView();
     document.getElementById(name).focus({ preventScroll: true });
-  } }, `${n + 1}. ${t(name)}`)));
+  } }, `${n}. ${t(name)}`)));
   const contents = document.querySelector("nav");
   contents.setAttribute("aria-label", t("contents"));
   contents.replaceChildren(el("ol", {}, ...links));
   const main = document.querySelector("main");
   main.replaceChildren();
-  PARTS.forEach(([name, part], n) => {
+  PARTS.forEach(([n, name, part]) => {
     const section = el("section", { id: name, tabindex: -1, "aria-labelledby": `${name}-title` },
-      el("h2", { id: `${name}-title` }, `${n + 1}. ${t(name)}`), el("p", { class: "question" }, t(`${name}Question`)));
+      el("h2", { id: `${name}-title` }, `${n}. ${t(name)}`), el("p", { class: "question" }, t(`${name}Question`)));
     main.append(section);
     part(section, save);
     linkCells(section);
   });
   main.append(el("section", { id: "sum", "aria-labelledby": "sum-title" }, el("h2", { id: "sum-title" }, t("sum")),
     el("ol", {}, ...words("sumPoints").map((point) => el("li", {}, ...rich(point))))));
-  document.querySelector("footer p").textContent = t("footer");
+  document.querySelector("footer").textContent = t("footer");
   showProof();
 }
 

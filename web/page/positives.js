@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, SMALL, check, checkAll, stateOf, within } from "./state.js";
-import { button, chart, el, field, hex, live, number, paragraph, percent, roundPercent, slider, t } from "./ui.js";
+import { button, chart, el, filterTable, hex, live, number, paragraph, percent, rich, roundPercent, slider, t } from "./ui.js";
 
 const STORED = 45;
 const ITEMS = 1000;
@@ -18,10 +18,15 @@ export function strangerIn() {
     if (!filter.has(stranger)) continue;
     const place = filter.locate(stranger);
     const key = stored.find((bird) => filter.locate(bird).representative === place.representative);
-    return { filter, stranger, key, tries, place, hash: filter.locate(key).hash };
+    return { filter, stranger, key, tries, place };
   }
   throw new Error("no stranger was found");
 }
+
+/** A table with the buckets of a stranger, and the name of the key whose slot it meets. */
+export const strangerTable = (table, label, { place, key }) => filterTable(table, {
+  label, place, cell: ({ r, f }) => (r === place.representative ? { text: key, kind: "match", key: f } : {}),
+});
 
 /** 1000 items in slots of this many bits, and lookups of enough strangers for some wrong answers. */
 function measure(bits) {
@@ -39,18 +44,20 @@ export function positives(root, save) {
   const state = stateOf("fp", { bits: 8, search: 0 });
   state.bits = within(state.bits, FEWEST_BITS, MOST_BITS);
   const found = live();
+  const place = el("div", { class: "figure" });
   const figure = el("div", { class: "figure" });
   const text = live();
   const kept = new Map();
 
   function search() {
-    const { filter, stranger, key, tries, place, hash } = strangerIn();
-    check(filter.has(stranger), false);
+    const met = strangerIn();
+    check(met.filter.has(met.stranger), false);
     state.search = 1;
-    found.textContent = t("fpFound", {
-      stranger, key, tries: number(tries), primary: place.primary, fingerprint: hex(place.fingerprint, place.fingerprintBits),
-      hashA: place.hash, hashB: hash,
-    });
+    found.replaceChildren(...rich(t("fpFound", {
+      ...met, tries: number(met.tries), primary: met.place.primary, alternate: met.place.alternate,
+      fingerprint: hex(met.place.fingerprint, met.place.fingerprintBits),
+    })));
+    place.replaceChildren(strangerTable(met.filter.table(), found.textContent, met));
     save();
   }
 
@@ -66,8 +73,8 @@ export function positives(root, save) {
     const points = law.map((bits) => [bits, now.law * 2 ** (now.bits - bits)]);
     figure.replaceChildren(chart({
       label: `${t("fpCurve")}. ${text.textContent}`,
-      x: { min: FEWEST_BITS, max: MOST_BITS, ticks: [6, 8, 10, 12, 14, 16, 18, 20], text: String },
-      y: { min: 1e-6, max: 1, log: true, ticks: [1, 0.1, 0.01, 0.001, 1e-4, 1e-5], text: roundPercent },
+      x: { name: t("fpBits"), min: FEWEST_BITS, max: MOST_BITS, ticks: [6, 8, 10, 12, 14, 16, 18, 20], text: String },
+      y: { name: t("rate"), min: 1e-6, max: 1, log: true, ticks: [1, 0.1, 0.01, 0.001, 1e-4, 1e-5], text: roundPercent },
       series: [
         { kind: "blue", points, name: t("fpLaw") },
         { kind: "orange", points: [...kept.values()].map((each) => [each.bits, each.rate]), dots: 3 },
@@ -77,13 +84,13 @@ export function positives(root, save) {
     save();
   }
 
-  const bits = slider({ min: FEWEST_BITS, max: MOST_BITS, value: state.bits, oninput: (value) => {
+  const bits = slider("fpBits", { min: FEWEST_BITS, max: MOST_BITS, value: state.bits, oninput: (value) => {
     state.bits = value;
     show();
   } });
   const { buckets } = new CuckooFilter(SMALL).table().parameters;
-  root.append(paragraph("fp1"), el("div", { class: "controls" }, button("fpSearch", search)), found,
-    paragraph("fp2", { buckets }), el("div", { class: "controls" }, field("fpBits", bits.control, bits.shown)), text,
+  root.append(paragraph("fp1"), el("div", { class: "controls" }, button("fpSearch", search)), found, place,
+    paragraph("fp2", { buckets }), el("div", { class: "controls" }, bits.node), text,
     el("h3", {}, t("fpCurve")), figure);
   if (state.search) search();
   show();

@@ -1,45 +1,41 @@
 // Part 5: removing an item that was never inserted, and the ninth copy.
 
 import { CuckooFilter } from "./coua.js";
-import { strangerIn } from "./positives.js";
+import { strangerIn, strangerTable } from "./positives.js";
 import { BUCKET_SLOTS, SMALL, check, stateOf, within } from "./state.js";
 import { TEXTBOOK_BITS, TextbookFilter } from "./textbook.js";
-import { bucketTable, button, el, fill, hex, live, number, paragraph, rich, stepper, t, words } from "./ui.js";
+import { bucketTable, button, el, fill, hex, number, paragraph, slotsOf, steps, t, words } from "./ui.js";
 
-const DEL_STEPS = 3;
 const MOST_COPIES = 30;
 
 export function remove(root, save) {
   const state = stateOf("del", { step: 0, copies: 9 });
-  state.step = within(state.step, 0, DEL_STEPS - 1);
   state.copies = within(state.copies, 0, MOST_COPIES);
-  root.append(paragraph("del1"), ...strangersCase(state, save), paragraph("del2"), ...ninthCopy(state, save));
+  const story = strangersCase(state, save);
+  root.append(paragraph("del1"), ...story.nodes, paragraph("del2"), ...ninthCopy(state, save));
+  story.show();
 }
 
+/** Removing a stranger empties the slot of another key. */
 function strangersCase(state, save) {
-  const { filter, stranger, key } = strangerIn();
+  const { filter, stranger, key, place } = strangerIn();
   const start = filter.save();
-  const story = live();
 
-  function show() {
+  function frames() {
     const now = CuckooFilter.load(start);
-    let removed = false;
-    if (state.step >= 1) removed = now.delete(stranger);
-    const answer = check(now.has(key), true, state.step >= 1);
-    const values = {
-      key, stranger, answerKey: t(answer ? "yes" : "no"), removed: t(removed ? "yes" : "no"),
-    };
-    story.replaceChildren(...rich(fill(words("delSteps")[state.step], values)));
-    story.classList.toggle("bad", state.step === 2);
-    save();
+    return words("delSteps").map((text, step) => {
+      const removed = step === 1 && now.delete(stranger);
+      const answer = now.has(key);
+      const table = now.table();
+      const values = { key, stranger, answerKey: t(answer ? "yes" : "no"), removed: t(removed ? "yes" : "no") };
+      return { text: fill(text, values), isBad: step === 2, draw: (label) => {
+        check(answer, true, step > 0);
+        return strangerTable(table, label, { place, key });
+      } };
+    });
   }
 
-  const steps = stepper(() => DEL_STEPS, () => state.step, (step) => {
-    state.step = step;
-    show();
-  });
-  show();
-  return [steps.node, story];
+  return steps(state, frames, save);
 }
 
 function ninthCopy(state, save) {
@@ -48,17 +44,16 @@ function ninthCopy(state, save) {
 
   function textbookColumn() {
     const filter = new TextbookFilter(16);
-    const { hash } = new CuckooFilter(SMALL).locate(key);
-    const { first, second } = filter.place(hash);
+    const { first, second } = filter.place(key);
     let kicks = 0;
     for (let n = 0; n < state.copies; n += 1) {
-      const outcome = filter.insert(hash);
-      if (!outcome.done) kicks = outcome.kicks;
+      const { moves, homeless } = filter.insert(key);
+      if (homeless) kicks = moves.length;
     }
     const counted = filter.table[first].concat(filter.table[second]).filter(Boolean).length;
     const text = kicks ? t("delLoop", { kicks, a: first, b: second }) : t("delFine");
     return column(t("evictTextbook"), counted, text, {
-      buckets: [first, second], bits: TEXTBOOK_BITS, cell: (bucket, position) => filter.table[bucket][position], kind: kicks ? "bad" : "used",
+      buckets: [first, second], bits: TEXTBOOK_BITS, cell: (bucket, position) => filter.table[bucket][position]?.f, kind: kicks ? "bad" : "used",
     });
   }
 
@@ -67,12 +62,13 @@ function ninthCopy(state, save) {
     for (let n = 0; n < state.copies; n += 1) filter.insert(key);
     check(filter.has(key), state.copies > 0);
     const { primary, alternate } = filter.locate(key);
-    const { segments, overflow } = filter.table();
-    const used = new Map((segments[0].slots ?? []).map((slot) => [slot.n, slot.f]));
+    const table = filter.table();
+    const { segments, overflow } = table;
+    const used = slotsOf(table);
     const extra = overflow.reduce((sum, entry) => sum + entry.extra, 0);
     const text = extra ? t("delOverflow", { slots: used.size, extra }) : t("delFine");
     return column("Coua", filter.count(key), text, {
-      buckets: [primary, alternate], bits: segments[0].fingerprintBits, cell: (bucket, position) => used.get(bucket * BUCKET_SLOTS + position), kind: "used", overflow: extra,
+      buckets: [primary, alternate], bits: segments[0].fingerprintBits, cell: (bucket, position) => used.get(bucket * BUCKET_SLOTS + position)?.f, kind: "used", overflow: extra,
     });
   }
 
@@ -85,9 +81,9 @@ function ninthCopy(state, save) {
         return stored ? { text: hex(stored, bits), kind, key: kind === "bad" ? undefined : stored } : {};
       },
     });
-    const row = (name, n) => el("p", { class: "small" }, `${t(name)}: `, el("b", {}, number(n)));
+    const row = (name, n) => el("p", { class: "small" }, t(name, { n: number(n) }));
     return el("div", { class: "column" }, el("h3", {}, title), table,
-      overflow ? el("p", { class: "overflow" }, `${t("lookOverflow")}: +${overflow}`) : undefined,
+      overflow ? el("p", { class: "overflow" }, t("delExtra", { extra: overflow })) : undefined,
       row("delCopies", state.copies), row("delCounted", counted), el("p", {}, text));
   }
 

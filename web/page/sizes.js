@@ -2,7 +2,7 @@
 
 import { plan } from "./coua.js";
 import { stateOf, within } from "./state.js";
-import { el, field, number, paragraph, size, slider, t } from "./ui.js";
+import { el, number, paragraph, size, slider, t } from "./ui.js";
 
 const KINDS = [
   ["cuckoo", "sizeCuckoo", "sizeRemoves"],
@@ -26,22 +26,18 @@ export function sizes(root, save) {
     bars.replaceChildren(...KINDS.map(([kind, name, can]) => {
       const bytes = found[kind];
       const text = bytes === null ? t("sizeCannot")
-        : `${size(bytes)}, ${t("sizePerItem", { bits: number((8 * bytes) / items, 1) })}`;
+        : t("sizePerItem", { size: size(bytes), bits: number((8 * bytes) / items, 1) });
       return el("div", { class: "bar" }, el("span", {}, t(name), el("small", {}, t(can))),
         el("span", { class: "track" }, el("i", { style: `width:${(100 * (bytes ?? 0)) / most}%` })), el("span", {}, text));
     }));
     save();
   }
 
-  const control = (name, min, max) => {
-    const made = slider({ min, max, value: state[name], text: (step) => number(value(step)), oninput: (step) => {
-      state[name] = step;
-      show();
-    } });
-    return made;
-  };
-  const [items, rate] = [control("items", 20, 110), control("rate", 7, 90)];
+  const control = (label, name, min, max) => slider(label, { min, max, value: state[name], text: (step) => number(value(step)), oninput: (step) => {
+    state[name] = step;
+    show();
+  } }).node;
   root.append(paragraph("size1", { command: "`coua plan`" }), el("div", { class: "controls" },
-    field("sizeItems", items.control, items.shown), field("sizeRate", rate.control, rate.shown)), bars);
+    control("sizeItems", "items", 20, 110), control("sizeRate", "rate", 7, 90)), bars);
   show();
 }

@@ -69,6 +69,8 @@ export const BIRDS = ("kestrel merlin hobby osprey kite harrier owl wren robin s
   "wagtail warbler wheatear whimbrel wigeon wryneck avocet bittern brambling bunting buzzard chough corncrake " +
   "curlew dipper dunlin eider fulmar gannet godwit").split(" ");
 
+export const wordsIn = (text) => text.split(" ").filter(Boolean);
+
 /** The slots of a bucket. */
 export const BUCKET_SLOTS = 4;
 

@@ -1,6 +1,6 @@
 // The building blocks of the page.
 
-import { BUCKET_SLOTS } from "./state.js";
+import { BUCKET_SLOTS, within } from "./state.js";
 import { TEXT } from "./text.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -23,17 +23,17 @@ const locale = () => (page.language ? "zh-CN" : "en-US");
 export const number = (n, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits });
 
 export function percent(share) {
-  if (share === 0) return "0 %";
-  if (share < 1e-8) return "< 0.000001 %";
+  if (share === 0) return "0%";
+  if (share < 1e-8) return "< 0.000001%";
   const digits = share >= 0.1 ? 0 : Math.min(9, 1 - Math.floor(Math.log10(share * 100)));
-  return `${(100 * share).toFixed(digits)} %`;
+  return `${(100 * share).toFixed(digits)}%`;
 }
 
 /** A fingerprint in hexadecimal digits, with leading zeros. */
 export const hex = (fingerprint, bits) => fingerprint.toString(16).padStart(Math.ceil(bits / 4), "0");
 
 /** For the ticks of an axis. */
-export const roundPercent = (share) => `${Number((100 * share).toPrecision(2))} %`;
+export const roundPercent = (share) => `${Number((100 * share).toPrecision(2))}%`;
 
 export function size(bytes) {
   const units = [t("bytes", { n: "" }).trim(), "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -104,42 +104,92 @@ export function field(name, control, ...beside) {
   return el("span", { class: "field" }, el("label", { for: control.id }, t(name)), control, ...beside);
 }
 
-export function slider({ min, max, step = 1, value, text = number, oninput }) {
-  const shown = el("output", {}, text(value));
-  const control = el("input", {
-    type: "range", min, max, step, value,
-    oninput: () => {
-      shown.textContent = text(Number(control.value));
-      control.setAttribute("aria-valuetext", shown.textContent);
-      oninput(Number(control.value));
-    },
-  });
-  control.setAttribute("aria-valuetext", shown.textContent);
-  const show = (now) => {
+/** A labeled slider; `show` moves it. */
+export function slider(name, { min, max, step = 1, value, text = number, oninput }) {
+  const shown = el("output");
+  const control = el("input", { type: "range", min, max, step, oninput: () => {
+    show(control.value);
+    oninput(Number(control.value));
+  } });
+  function show(now) {
     control.value = now;
-    shown.textContent = text(now);
+    shown.textContent = text(Number(now));
     control.setAttribute("aria-valuetext", shown.textContent);
-  };
-  return { control, shown, show };
+  }
+  show(value);
+  return { node: field(name, control, shown), show };
 }
 
-/** Buttons to step forwards and backwards. */
-export function stepper(steps, get, set) {
+/** The pause between two steps of a picture that plays, for all pictures. */
+export const speed = { ms: 900 };
+
+/**
+ * A picture that changes step by step, forwards and backwards or by itself. `frames()` has for each step of
+ * `state.step` a text, and `draw`, which makes its table; `after(table, isNext)` draws what needs its place.
+ */
+export function steps(state, frames, save) {
+  const story = live();
+  const figure = el("div", { class: "figure" });
   const place = el("span", { class: "place" });
-  const move = (by) => () => {
-    set(Math.min(steps() - 1, Math.max(0, get() + by)));
-    show();
-  };
-  const back = el("button", { type: "button", onclick: move(-1) }, `◀ ${t("back")}`);
-  const next = el("button", { type: "button", onclick: move(1) }, `${t("next")} ▶`);
-  function show() {
-    place.textContent = t("stepOf", { step: get() + 1, steps: steps() });
+  let timer;
+  const last = () => frames().length - 1;
+
+  function show(isNext = false) {
+    state.step = within(state.step, 0, last());
+    const { text, isBad, draw, after } = frames()[state.step];
+    story.replaceChildren(...rich(text));
+    story.classList.toggle("bad", isBad === true);
+    const table = draw(story.textContent);
+    figure.replaceChildren(table);
+    after?.(table, isNext);
+    place.textContent = t("stepOf", { step: state.step + 1, steps: last() + 1 });
     // Disabling it would take the focus away.
-    back.setAttribute("aria-disabled", get() === 0);
-    next.setAttribute("aria-disabled", get() >= steps() - 1);
+    back.setAttribute("aria-disabled", state.step === 0);
+    next.setAttribute("aria-disabled", state.step === last());
+    save();
   }
-  show();
-  return { node: el("div", { class: "controls" }, back, place, next), show };
+
+  function move(by) {
+    state.step = within(state.step + by, 0, last());
+    show(by > 0);
+  }
+
+  function stop() {
+    clearTimeout(timer);
+    timer = undefined;
+    play.textContent = `▶▶ ${t("play")}`;
+  }
+
+  function go() {
+    move(1);
+    // The language may have changed meanwhile.
+    if (state.step === last() || !figure.isConnected) stop();
+    else timer = setTimeout(go, speed.ms);
+  }
+
+  function toggle() {
+    if (timer !== undefined) return stop();
+    if (state.step === last()) state.step = 0;
+    play.textContent = `■ ${t("stop")}`;
+    return go();
+  }
+
+  const by = (n) => () => {
+    stop();
+    move(n);
+  };
+  const [back, play, next] = [[`◀ ${t("back")}`, by(-1)], ["", toggle], [`${t("next")} ▶`, by(1)]].map(([text, onclick]) =>
+    el("button", { type: "button", onclick }, text));
+  stop();
+  const controls = el("div", { class: "controls", onkeydown: ({ key }) => {
+    if (key === "ArrowRight") by(1)();
+    if (key === "ArrowLeft") by(-1)();
+  } }, back, play, next, place);
+  new ResizeObserver(() => figure.isConnected && frames()[state.step]?.after?.(figure.firstChild, false)).observe(figure);
+  return { nodes: [controls, story, figure], show: () => {
+    stop();
+    show();
+  } };
 }
 
 /** A slot. `key` is its content, which has the same color everywhere. The text is above arrows. */
@@ -159,18 +209,37 @@ export function fly(node, from) {
 }
 
 /** Buckets with their slots: `cell(bucket, position)` gives text, class, link, and the key of the color. */
-export function bucketTable({ buckets, label, cell, heading = (n) => ({ text: String(n) }) }) {
+export function bucketTable({ buckets, slots = BUCKET_SLOTS, first = 0, label, cell, heading = (n) => ({ text: String(n) }) }) {
   const columns = [];
   for (let b = 0; b < buckets; b += 1) {
     const head = heading(b);
-    const cells = Array.from({ length: BUCKET_SLOTS }, (_, position) => {
-      const { text = "", kind = "", link, key } = cell(b, position) ?? {};
-      return slotCell({ text, kind, key }, { "data-link": link, "data-slot": b * BUCKET_SLOTS + position });
+    const cells = Array.from({ length: slots }, (_, position) => {
+      const { text = "", kind = "", link, key, title } = cell(b, position) ?? {};
+      return slotCell({ text, kind, key }, { title, "data-link": link, "data-slot": first + b * slots + position });
     });
     const name = el("span", { class: `number ${head.kind ?? ""}`, "data-link": head.link }, head.text);
     columns.push(el("span", { class: "bucket", "data-link": head.link }, name, ...cells));
   }
   return el("div", { class: "table", role: "img", "aria-label": label }, ...columns);
+}
+
+/** The slots in use of a filter with one segment, by number. */
+export const slotsOf = (table) => new Map((table.segments[0].slots ?? []).map((slot) => [slot.n, slot]));
+
+/** The table of a filter with one segment. The buckets of `place` are framed; `cell` changes slots in use. */
+export function filterTable(table, { label, place, cell = () => ({}) }) {
+  const used = slotsOf(table);
+  return bucketTable({
+    buckets: table.parameters.buckets, label,
+    heading: (n) => {
+      const kind = ["primary", "alternate"].find((name) => place?.[name] === n);
+      return { text: String(n), kind, link: kind };
+    },
+    cell: (bucket, position) => {
+      const slot = used.get(bucket * BUCKET_SLOTS + position);
+      return slot && { text: hex(slot.f, table.segments[0].fingerprintBits), kind: "used", key: slot.f, ...cell(slot) };
+    },
+  });
 }
 
 /** Arrows between slots of tables, which begin and end at their edges so that the contents stay readable. */
@@ -200,19 +269,21 @@ export function arrows(table, moves) {
   table.append(svg("svg", { class: "arrows", "aria-hidden": "true", width: frame.width, height: frame.height }, svg("defs", {}, head), ...paths));
 }
 
-/** Lines and points. `x` and `y` have min, max, log, text. */
+/** Lines and points. `x` and `y` have name, min, max, log, ticks, text. */
 export function chart({ label, x, y, series }) {
   // Narrower on a phone, so that the letters keep their size.
-  const [width, height, left, right, bottom] = [Math.min(560, Math.max(300, innerWidth - 32)), 240, 64, 28, 34];
+  const [width, height, left, right, top, bottom] = [Math.min(560, Math.max(300, innerWidth - 32)), 276, 64, 28, 30, 52];
   const scale = (axis, from, to) => {
     const f = axis.log ? Math.log10 : (v) => v;
     const [low, high] = [f(axis.min), f(axis.max)];
     return (v) => from + ((f(Math.max(axis.min, Math.min(axis.max, v))) - low) / (high - low)) * (to - from);
   };
-  const [px, py] = [scale(x, left, width - right), scale(y, height - bottom, 12)];
+  const [px, py] = [scale(x, left, width - right), scale(y, height - bottom, top)];
   const ticks = (axis) => axis.ticks.map((v) => [v, axis.text(v)]);
   const parts = [
-    ...ticks(x).map(([v, text]) => svg("text", { x: px(v), y: height - 12, "text-anchor": "middle" }, text)),
+    svg("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, `${x.name} →`),
+    svg("text", { x: 4, y: 14 }, `↑ ${y.name}`),
+    ...ticks(x).map(([v, text]) => svg("text", { x: px(v), y: height - bottom + 20, "text-anchor": "middle" }, text)),
     ...ticks(y).map(([v, text]) => svg("text", { x: left - 6, y: py(v) + 4, "text-anchor": "end" }, text)),
     ...ticks(y).map(([v]) => svg("path", { class: "grid", d: `M${left} ${py(v)}H${width - right}` })),
   ];
@@ -235,15 +306,13 @@ export function chart({ label, x, y, series }) {
 /** A text that a screen reader reads out when it changes. */
 export const live = () => el("p", { class: "live", role: "status" });
 
-/** Begins long work when its part comes into view. */
-export function whenNear(node, work) {
-  const watcher = new IntersectionObserver((seen) => {
-    if (!seen.some((entry) => entry.isIntersecting)) return;
-    watcher.disconnect();
-    work();
-  }, { rootMargin: "400px" });
-  watcher.observe(node);
-}
+/** The load of segments, each as wide as its share of all hashes. */
+export const segmentBars = (label, segments, slots) => el("div", { class: "segments", role: "img", "aria-label": label }, ...segments.map((segment) => {
+  const load = segment.occupied / slots;
+  const isSplit = segment.fingerprintBits < segments[0].fingerprintBits;
+  return el("span", { class: isSplit ? "split" : "", style: `flex-grow:${2 ** (20 - segment.depth)};--load:${(100 * load).toFixed(0)}%`, title: percent(load) },
+    el("i"), el("b", {}, segment.fingerprintBits));
+}));
 
 /** Lets the page respond during long work. */
 export const pause = () => new Promise((done) => setTimeout(done));

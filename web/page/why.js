@@ -1,122 +1,146 @@
 // Part 1: a set, a Bloom filter and a cuckoo filter with the same words.
 
 import { CuckooFilter } from "./coua.js";
-import { BIRDS, check, stateOf } from "./state.js";
+import { BIRDS, check, stateOf, within, wordsIn } from "./state.js";
 import { TextbookBloom } from "./textbook.js";
-import { button, el, field, hex, live, number, paragraph, slotCell, t } from "./ui.js";
+import { arrows, button, el, field, filterTable, live, number, paragraph, percent, slider, t } from "./ui.js";
 
-const FIRST = BIRDS.slice(0, 8).join(" ");
-const BLOOM_BITS = 128;
-const BLOOM_HASHES = 5;
-const CUCKOO = { capacity: 16, rate: 0.03, whenFull: "refuse" };
+const FIRST = 8;
+const CUCKOO = { capacity: 26, rate: 0.01, whenFull: "refuse" };
+const UNSEEN = Array.from({ length: 5000 }, (_, n) => `unseen-${n}`);
+/** Bits of the Bloom filter in a row of its picture. */
+const ROW = 16;
+const wordsOf = (n) => BIRDS.slice(0, n).join(" ");
 
-/** The memory of a set of strings: a table of slots for 8/7 of them, rounded up to a power of two, and the texts. */
-function setBytes(all) {
-  const slots = 2 ** Math.ceil(Math.log2(Math.max(4, (all.size * 8) / 7)));
-  return slots * 25 + [...all].reduce((sum, word) => sum + word.length + 16, 0);
-}
+/** About the memory of a set of strings: a table that is two thirds full on average, and the texts. */
+const setBytes = (all) => all.reduce((sum, word) => sum + (25 * 3) / 2 + word.length + 16, 0);
 
 export function why(root, save) {
-  const state = stateOf("why", { words: FIRST, gone: "", asked: "kestrel" });
-  const split = (text) => text.split(" ").filter(Boolean);
+  const state = stateOf("why", { words: wordsOf(FIRST), gone: "", asked: "kestrel", bits: 16, hashes: 6 });
+  state.bits = within(state.bits, 1, 20);
+  state.hashes = within(state.hashes, 1, 10);
   const input = el("input", { type: "text", value: state.asked, autocomplete: "off", maxlength: 40 });
   const figure = el("div", { class: "columns" });
   const status = live();
-  const word = () => input.value.trim().replace(/\s+/g, "-");
 
   /** All three, built from the words of the state. A removed word stays in the Bloom filter. */
   function made() {
-    const bloom = new TextbookBloom(BLOOM_BITS, BLOOM_HASHES);
+    const bloom = new TextbookBloom(ROW * state.bits, state.hashes);
     const cuckoo = new CuckooFilter(CUCKOO);
-    const set = new Set();
-    split(state.gone).forEach((gone) => bloom.add(gone));
-    for (const each of split(state.words)) {
-      bloom.add(each);
-      // Includes a word that looks like another one.
-      cuckoo.insert(each);
-      set.add(each);
-    }
-    return { bloom, cuckoo, set };
+    const all = wordsIn(state.words);
+    [...wordsIn(state.gone), ...all].forEach((word) => bloom.add(word));
+    // Includes a word that looks like another one.
+    all.forEach((word) => cuckoo.insert(word));
+    return { bloom, cuckoo, all };
   }
 
-  function answers({ bloom, cuckoo, set }, asked) {
-    const truth = set.has(asked);
-    return { set: truth, bloom: check(bloom.has(asked), truth), cuckoo: check(cuckoo.has(asked), truth), truth };
-  }
-
-  function column(title, memory, grid, answer, truth) {
-    const says = answer ? t("yes") : t("no");
+  function column(title, memory, picture, answer, truth) {
     const kind = answer === truth ? (answer ? "hit" : "miss") : "bad";
-    const text = answer === truth ? says : `${says}: ${t("wrong")}`;
-    return el("div", { class: "column" }, el("h3", {}, title), el("p", { class: "small" }, memory), grid,
-      el("p", { class: `answer ${kind}` }, `${state.asked}: ${text}`));
+    const says = answer === truth ? t(answer ? "yes" : "no") : t("wrong");
+    return el("div", { class: "column" }, el("h3", {}, title), el("p", { class: "small" }, ...memory), ...picture,
+      el("p", { class: `answer ${kind}` }, t("answer", { word: state.asked, says })));
   }
 
-  function bits(cells) {
-    const label = `${t("whyBloom")}: ${cells.filter(Boolean).length} / ${BLOOM_BITS}`;
-    return el("div", { class: "bits", role: "img", "aria-label": label }, ...cells.map((on) => el("i", { class: on ? "on" : "" })));
+  /** The words, those marked that have set the bits of a false positive. */
+  const list = (all, guilty) => el("div", { class: "list" }, ...all.map((word) =>
+    el("button", { type: "button", class: `word ${guilty.includes(word) ? "guilty" : ""}`, "data-link": word }, word)));
+
+  /** The bits, darker the more words share them, and lines from the word to its own. */
+  function bits(bloom) {
+    const mine = bloom.places(state.asked);
+    const cells = bloom.words.map((words, n) => el("i", {
+      class: `${words.length ? "on" : ""} ${mine.includes(n) ? "mine" : ""}`, style: `--shared:${Math.min(3, words.length)}`,
+      title: `${n}: ${words.join(", ")}`, "data-link": words.join(" ") || undefined, "data-slot": n,
+    }));
+    const label = t("whyBits", { word: state.asked, set: mine.filter((n) => bloom.words[n].length).length, all: mine.length });
+    return [el("div", { class: "bloom", role: "img", "aria-label": label },
+      el("b", { class: "asked", "data-slot": "word" }, state.asked), el("div", { class: "bits" }, ...cells)), el("p", { class: "small" }, label)];
   }
 
-  function slots(cuckoo) {
-    const { parameters, segments } = cuckoo.table();
-    const used = new Map((segments[0].slots ?? []).map((slot) => [slot.n, slot.f]));
-    const label = `${t("whyCuckoo")}: ${used.size} / ${parameters.segmentSlots}`;
-    const cells = Array.from({ length: parameters.segmentSlots }, (_, n) =>
-      slotCell(used.has(n) ? { text: hex(used.get(n), segments[0].fingerprintBits), kind: "used", key: used.get(n) } : { text: "", kind: "" }));
-    return el("div", { class: "grid", role: "img", "aria-label": label }, ...cells);
+  function drawLines() {
+    const picture = figure.querySelector(".bloom");
+    const places = [...new Set(new TextbookBloom(ROW * state.bits, state.hashes).places(state.asked))];
+    arrows(picture, places.map((to) => ({ from: "word", to })));
   }
 
   function show(message = "") {
-    const all = made();
-    const { set, bloom, cuckoo, truth } = answers(all, state.asked);
-    const { slots: slotCount, slotBits } = all.cuckoo.describe();
-    const list = el("div", { class: "list" }, [...all.set].join(", "));
-    const kept = t("whyMemory", { n: number(setBytes(all.set)), words: all.set.size });
-    const room = (bytes) => t("whyRoom", { n: bytes, words: CUCKOO.capacity });
+    const { bloom, cuckoo, all } = made();
+    const truth = all.includes(state.asked);
+    const says = { bloom: check(bloom.has(state.asked), truth), cuckoo: check(cuckoo.has(state.asked), truth) };
+    const guilty = says.bloom && !truth ? bloom.places(state.asked).flatMap((place) => bloom.words[place]) : [];
+    const { slots, slotBits, falsePositiveRate } = cuckoo.describe();
+    const kept = all.length + wordsIn(state.gone).length;
+    const measured = UNSEEN.filter((word) => bloom.has(word)).length / UNSEEN.length;
     figure.replaceChildren(
-      column(t("whySet"), kept, list, set, truth),
-      column(t("whyBloom"), room(BLOOM_BITS / 8), bits(all.bloom.bits), bloom, truth),
-      column(t("whyCuckoo"), room((slotCount * slotBits) / 8), slots(all.cuckoo), cuckoo, truth),
+      column(t("whySet"), [t("whyMemory", { n: number(setBytes(all)) })], [list(all, guilty)], truth, truth),
+      column(t("whyBloom"), [t("bytes", { n: number(bloom.words.length / 8) }), t("whyRate", { rate: percent(bloom.rate(kept)) }), t("whyMeasured", { rate: percent(measured) })],
+        bits(bloom), says.bloom, truth),
+      column(t("whyCuckoo"), [t("whyRoom", { n: number((slots * slotBits) / 8), words: CUCKOO.capacity }), t("whyRate", { rate: percent(falsePositiveRate) })],
+        [filterTable(cuckoo.table(), { label: t("whyCuckoo"), place: cuckoo.locate(state.asked) })], says.cuckoo, truth),
     );
+    drawLines();
+    count.show(all.length);
     status.textContent = message;
     save();
   }
 
-  function change(how) {
-    state.asked = word() || state.asked;
-    show(how(state.asked) ?? "");
+  function ask(word) {
+    state.asked = word.trim().replace(/\s+/g, "-") || state.asked;
   }
 
-  function add(added) {
-    const { cuckoo, set } = made();
-    if (set.has(added)) return t("whyWasThere");
+  function add() {
+    ask(input.value);
+    const { cuckoo, all } = made();
+    if (all.includes(state.asked)) return show(t("whyWasThere"));
     try {
-      cuckoo.insert(added);
+      cuckoo.insert(state.asked);
     } catch {
-      return t("whyFull", { words: CUCKOO.capacity });
+      return show(t("whyFull", { words: CUCKOO.capacity }));
     }
-    state.words = `${state.words} ${added}`.trim();
-    return t("whyAdded");
+    state.words = [...all, state.asked].join(" ");
+    return show(t("whyAdded"));
   }
 
-  function remove(removed) {
-    const all = split(state.words);
-    if (!all.includes(removed)) return "";
-    state.words = all.filter((each) => each !== removed).join(" ");
-    state.gone = `${state.gone} ${removed}`.trim();
-    return `${t("whySet")}, ${t("whyCuckoo")}: ${t("whyRemoved")}. ${t("whyBloom")}: ${t("whyCannot")}.`;
+  function remove() {
+    ask(input.value);
+    const all = wordsIn(state.words);
+    if (!all.includes(state.asked)) return show(t("whyNotThere"));
+    state.words = all.filter((word) => word !== state.asked).join(" ");
+    state.gone = `${state.gone} ${state.asked}`.trim();
+    return show(t("whyRemoved"));
   }
 
-  function restart() {
-    Object.assign(state, { words: FIRST, gone: "", asked: "kestrel" });
-    input.value = state.asked;
+  /** Searches for a word that the Bloom filter takes for one of its own. */
+  function search() {
+    const { bloom, all } = made();
+    for (let tries = 1; tries < 300_000; tries += 1) {
+      const word = `word-${tries}`;
+      if (!bloom.has(word) || all.includes(word)) continue;
+      input.value = word;
+      ask(word);
+      return show(t("whyFound", { word, tries: number(tries) }));
+    }
+    return show(t("whyNotFound"));
+  }
+
+  const change = (name) => (value) => {
+    state[name] = value;
     show();
-  }
-
-  input.addEventListener("keydown", (event) => event.key === "Enter" && change(() => {}));
+  };
+  const size = slider("whySize", { min: 1, max: 20, value: state.bits, text: (rows) => number(ROW * rows), oninput: change("bits") });
+  const hashes = slider("whyHashes", { min: 1, max: 10, value: state.hashes, oninput: change("hashes") });
+  const count = slider("whyCount", { min: 0, max: CUCKOO.capacity, value: 0, oninput: (n) => {
+    Object.assign(state, { words: wordsOf(n), gone: "" });
+    show();
+  } });
+  input.addEventListener("input", () => {
+    ask(input.value);
+    show();
+  });
+  new ResizeObserver(drawLines).observe(figure);
   root.append(paragraph("why1"), paragraph("why2"),
-    el("div", { class: "controls" }, field("word", input), button("add", () => change(add)),
-      button("ask", () => change(() => {})), button("remove", () => change(remove)), button("restart", restart)),
-    figure, status, paragraph("whyHint"));
+    el("div", { class: "controls" }, field("word", input), button("add", add), button("remove", remove), button("whySearch", search)),
+    el("div", { class: "controls" }, size.node, hashes.node, count.node),
+    status, figure, paragraph("whyHint"));
   show();
 }
