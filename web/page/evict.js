@@ -4,7 +4,7 @@ import { CuckooFilter } from "./coua.js";
 import { kickFrames, kickedKind } from "./kicks.js";
 import { BIRDS, BUCKET_SLOTS, checkAll, stateOf, within } from "./state.js";
 import { TEXTBOOK_BITS, TextbookFilter } from "./textbook.js";
-import { bucketTable, button, chart, el, field, hex, number, paragraph, pause, percent, rich, roundPercent, slider, slotsOf, speed, steps, t } from "./ui.js";
+import { bucketTable, button, chart, el, field, hex, listed, number, paragraph, pause, percent, rich, roundPercent, slider, slotsOf, speed, steps, t } from "./ui.js";
 
 /** Refuses instead of growing, with no limit but its slots: 16 buckets of 4. */
 const FULL = { capacity: 55, hashBits: 11, whenFull: "refuse" };
@@ -194,7 +194,7 @@ function comparison({ coua, textbook }) {
   const lost = claimed.filter((key) => !textbook.has(key));
   const entries = coua.chains.filter(({ homeless }) => homeless).length;
   return [el("h3", {}, t("evictFill", { n: TRIED, slots: SLOTS })),
-    el("p", { class: "bad" }, ...rich(t("evictLost", { claimed: claimed.length, refused: TRIED - claimed.length, lost: lost.length, names: lost.join(", ") }))),
+    el("p", { class: "bad" }, ...rich(t("evictLost", { claimed: claimed.length, refused: TRIED - claimed.length, lost: lost.length, names: listed(lost) }))),
     el("p", {}, ...rich(t("evictStored", { stored: stored.length, refused: TRIED - stored.length }))),
     el("p", {}, t("evictPrice", { entries, entry: ENTRY_BYTES, bytes: entries * ENTRY_BYTES, table: coua.bytes }))];
 }

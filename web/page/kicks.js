@@ -8,7 +8,7 @@ const MOST_ARROWS = 6;
 /** What is in hand above the slots. */
 function inHand(item) {
   const held = item ? slotCell({ text: item.text, kind: "used", key: item.key }, { "data-slot": "hand" }) : undefined;
-  return el("p", { class: "hand" }, t("hand"), held ?? "–", item && el("small", {}, item.name));
+  return el("p", { class: "hand" }, t("hand"), held ?? el("span", {}, "–"), item && el("small", {}, item.name));
 }
 
 /**

@@ -226,7 +226,7 @@ export const TEXT = {
   sizeQuestion: ["How much memory does your task need?", "你的任务需要多少内存？"],
   size1: ["Choose the number of items, and how often a wrong “yes” may happen. These are the numbers of {command}.", "选择元素数量和可接受的误判率。数字与 {command} 相同。"],
   sizeItems: ["Items", "元素数"],
-  sizeRate: ["One wrong “yes” in", "误判率：每 N 次错 1 次，N ="],
+  sizeRate: ["One wrong “yes” in", "误判率 1 /"],
   sizeCuckoo: ["Coua, buckets of 4", "Coua，每桶 4 槽"],
   sizeBloom: ["Bloom", "布隆"],
   sizeBlockedBloom: ["Bloom, blocked", "分块布隆"],

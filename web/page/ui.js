@@ -29,6 +29,8 @@ export function percent(share) {
   return `${(100 * share).toFixed(digits)}%`;
 }
 
+export const listed = (names) => names.join(page.language ? "、" : ", ");
+
 /** A fingerprint in hexadecimal digits, with leading zeros. */
 export const hex = (fingerprint, bits) => fingerprint.toString(16).padStart(Math.ceil(bits / 4), "0");
 

@@ -257,7 +257,8 @@ async function kicked(page) {
   const kicks = await followed(page, "evict", isPlace);
   assert.ok(kicks >= 3 && (await textOf(page, "evict")).includes(`Kicks: ${kicks}.`), `${kicks} kicks`);
   assert.equal(await page.locator("#evict .arrows > path").count(), Math.min(6, kicks));
-  // The picture of the documents: docs/explore.png.
+  // The picture of the documents, docs/explore.png: the last one is in hand.
+  await click(page, "evict", "◀ Back");
   const box = await page.locator("#evict").boundingBox();
   const table = await page.locator("#evict .table").boundingBox();
   await page.evaluate(() => Promise.all(document.getAnimations().map((flight) => flight.finished.catch(() => {}))));
