@@ -1,5 +1,6 @@
-//! Outputs that are compressed: in frames, each of which stands by itself. Any decompressor reads them one after the
-//! other, several threads write them, and a file may end after each.
+//! Outputs that are compressed: in frames, each of which stands by itself. Any decompressor reads the frames one after
+//! the other, several threads write them, and a file may end after each, so `--resume` and `--append` work as with plain
+//! outputs.
 
 use crate::platform::descriptor;
 use crate::terminal::{Failure, Result};
