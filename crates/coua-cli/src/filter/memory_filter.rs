@@ -1,37 +1,29 @@
 //! A filter in memory for a single thread, dropped at the end.
 
 use crate::clock;
-use crate::filter::estimate::Forecast;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{
     Doubts, Profile, RunFilter, Summary, SummaryRequest, outdated_note,
 };
 use crate::filter::spec::FilterSpec;
 use crate::filter::time_outliers::{CheckedKeys, TimeOutliers};
-use crate::input::Survey;
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Result};
 use coua::window::Generations;
-use coua::{CuckooFilter, Filter, IfPresent, Insertion};
+use coua::{Filter, IfPresent, Insertion};
 
-/// The filter, and the forecast of its number of items.
 #[derive(Debug)]
 pub(super) struct MemoryFilter {
     filter: Generations,
-    forecast: Option<Forecast>,
     outcomes: Vec<Insertion>,
     outliers: TimeOutliers,
 }
 
 impl MemoryFilter {
-    /// Builds a new filter. Its capacity may come from an estimate of the number of items.
-    pub(super) fn new(spec: &FilterSpec, inputs: &Survey) -> Result<Self> {
-        let filter = spec.build()?;
-        let is_resizable = filter.unbounded().is_some_and(CuckooFilter::is_resizable);
-        let is_open = is_resizable && spec.leaves_capacity_open();
-        let forecast = Forecast::new(inputs.total_bytes, 1).filter(|_| is_open);
-        let (outcomes, outliers) = (Vec::new(), TimeOutliers::default());
-        Ok(Self { filter, forecast, outcomes, outliers })
+    /// Builds a new filter.
+    pub(super) fn new(spec: &FilterSpec) -> Result<Self> {
+        let (filter, outcomes) = (spec.build()?, Vec::new());
+        Ok(Self { filter, outcomes, outliers: TimeOutliers::default() })
     }
 }
 
@@ -44,7 +36,7 @@ impl RunFilter for MemoryFilter {
     fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
         clock::advance(&mut self.filter);
         let checked = self.outliers.check(&self.filter, batch);
-        let Batch { block, keys, answers } = batch;
+        let Batch { keys, answers, .. } = batch;
         let as_they_are = (keys.hashes.as_slice(), keys.when());
         let (hashes, when) = checked.as_ref().map_or(as_they_are, CheckedKeys::parts);
         let if_present = IfPresent::Skip;
@@ -53,12 +45,6 @@ impl RunFilter for MemoryFilter {
             result = checked.restore(&mut self.outcomes, result, op);
         }
         answers.record(&self.outcomes, result);
-        if let (Some(forecast), Some(filter)) = (&mut self.forecast, self.filter.unbounded_mut())
-            && let Some(more) = forecast.more_items(block.consumed, keys.hashes.len(), filter)
-        {
-            // Without memory for all of it, the filter still grows in steps.
-            filter.reserve(more).ok();
-        }
         result.map_err(Stop::full)
     }
 

@@ -4,7 +4,6 @@ mod address;
 pub(crate) mod collisions;
 pub(crate) mod copies;
 mod counts;
-mod estimate;
 mod file_filter;
 pub(crate) mod filter_file;
 mod memory_filter;
@@ -47,8 +46,8 @@ pub(crate) fn open(
 ) -> Result<Box<dyn RunFilter>> {
     let is_sharded = threads.get() > 1 && spec.leaves_all_open();
     Ok(match location {
-        None if is_sharded => Box::new(Arc::new(ShardedMemory::new(spec, inputs, threads)?)),
-        None => Box::new(MemoryFilter::new(spec, inputs)?),
+        None if is_sharded => Box::new(Arc::new(ShardedMemory::new(spec, threads)?)),
+        None => Box::new(MemoryFilter::new(spec)?),
         Some(Location::Server(address)) => server::open(address, op, spec, verbosity)?,
         Some(Location::File(path)) if op.inserts() => {
             let file = FilterFile::lock(path, verbosity)?;

@@ -147,7 +147,7 @@ impl Prefetch for ShardedFile {
         accepted.is_ok()
     }
 
-    fn query_shard(&self, number: usize, group: &mut Group, _consumed: u64) {
+    fn query_shard(&self, number: usize, group: &mut Group) {
         if let Some(divided) = &*self.divided.filter() {
             let mut shard = divided.shards().shard(number);
             sharding::ask(&mut shard, self.op, group);
@@ -173,7 +173,7 @@ mod tests {
         assert!(sharded.accepts(keys));
         sharded.lookup(keys, answers);
         let groups = answers.groups.iter_mut().enumerate();
-        groups.for_each(|(shard, group)| sharded.query_shard(shard, group, 0));
+        groups.for_each(|(shard, group)| sharded.query_shard(shard, group));
     }
 
     /// The shards have done three blocks when a key of the second is refused.

@@ -1,11 +1,9 @@
 //! A filter in memory for several threads, with as many shards as are useful.
 
-use crate::filter::estimate::Forecast;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
 use crate::filter::sharding::{self, HASH_BITS};
 use crate::filter::spec::FilterSpec;
-use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, Group};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::record::LARGE_BLOCK;
@@ -13,23 +11,17 @@ use crate::terminal::{FilterFigures, Result};
 use coua::CuckooFilter;
 use coua::shards::{Division, Shards};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// The shards, and a forecast for each.
 #[derive(Debug)]
 pub(crate) struct ShardedMemory {
     shards: Shards,
-    forecasts: Vec<Mutex<Option<Forecast>>>,
 }
 
 impl ShardedMemory {
     /// Builds as many shards as `threads` can use.
-    pub(crate) fn new(spec: &FilterSpec, inputs: &Survey, threads: NonZeroUsize) -> Result<Self> {
-        let shards = spec.build_shards(Division::for_threads(threads))?;
-        let number = shards.division().shards();
-        let forecast = |_| Mutex::new(Forecast::new(inputs.total_bytes, number));
-        let forecasts = (0..number).map(forecast).collect();
-        Ok(Self { shards, forecasts })
+    pub(crate) fn new(spec: &FilterSpec, threads: NonZeroUsize) -> Result<Self> {
+        Ok(Self { shards: spec.build_shards(Division::for_threads(threads))? })
     }
 
     /// Merges the answers of the shards.
@@ -58,7 +50,7 @@ impl ShardedMemory {
             load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
             memory_bytes: self.shards.memory_bytes() as u64,
             hash_bits: Some(HASH_BITS),
-            false_positive_rate: Some(rates.sum::<f64>() / self.forecasts.len() as f64),
+            false_positive_rate: Some(rates.sum::<f64>() / self.shards.division().shards() as f64),
             window: None,
         }
     }
@@ -96,18 +88,9 @@ impl Prefetch for ShardedMemory {
         self.shards.division().shards()
     }
 
-    fn query_shard(&self, shard: usize, group: &mut Group, consumed: u64) {
-        let mut filter = self.shards.shard(shard);
+    fn query_shard(&self, shard: usize, group: &mut Group) {
         // Only `dedup` has a temporary filter.
-        sharding::ask(&mut filter, Op::Dedup, group);
-        // Only the thread that holds the shard uses its forecast, so this never waits.
-        let mut forecast = self.forecasts[shard].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(forecast) = &mut *forecast
-            && let Some(more) = forecast.more_items(consumed, group.hashes.len(), &filter)
-        {
-            // Without memory for all of it, the filter still grows in steps.
-            filter.reserve(more).ok();
-        }
+        sharding::ask(&mut self.shards.shard(shard), Op::Dedup, group);
     }
 }
 
@@ -129,10 +112,7 @@ mod tests {
         let mut answers = Answers::default();
         filter.lookup(&keys, &mut answers);
         let groups = &mut answers.groups;
-        groups
-            .iter_mut()
-            .enumerate()
-            .for_each(|(shard, group)| filter.query_shard(shard, group, 0));
+        groups.iter_mut().enumerate().for_each(|(shard, group)| filter.query_shard(shard, group));
         let result = filter.merge(&keys, &mut answers);
         (answers.found, result)
     }
@@ -141,8 +121,7 @@ mod tests {
     fn shards(bits: u32, most: u64) -> ShardedMemory {
         let division = Division::new(bits);
         let shards = Shards::build(CuckooFilter::builder().max_items(most), division).unwrap();
-        let forecasts = (0..division.shards()).map(|_| Mutex::default()).collect();
-        ShardedMemory { shards, forecasts }
+        ShardedMemory { shards }
     }
 
     #[test]

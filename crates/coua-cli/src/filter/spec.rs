@@ -314,7 +314,7 @@ pub(crate) struct FilterSpec {
 
 impl FilterSpec {
     /// Whether the program may choose the initial capacity.
-    pub(crate) fn leaves_capacity_open(&self) -> bool {
+    fn leaves_capacity_open(&self) -> bool {
         self.capacity.is_none()
     }
 

@@ -47,8 +47,6 @@ pub(super) struct ShardTask {
     pub(super) shard: usize,
     block: u64,
     pub(super) group: Group,
-    /// Raw bytes read up to the end of the block.
-    pub(super) consumed: u64,
 }
 
 impl Blocks {
@@ -157,9 +155,8 @@ impl Blocks {
         let (shard, block) = self.next_shard()?;
         let Some(BlockStage::Hashed(batch, _)) = self.block(block) else { return None };
         let group = mem::take(&mut batch.answers.groups[shard]);
-        let consumed = batch.block.consumed;
         self.turns.next[shard] = None;
-        Some(ShardTask { shard, block, group, consumed })
+        Some(ShardTask { shard, block, group })
     }
 
     /// Puts the group of a shard back into its block.

@@ -77,9 +77,8 @@ pub(crate) trait Prefetch: Send + Sync {
         true
     }
 
-    /// Lets a shard process its keys. Each shard sees the blocks in their order, whatever the others do. `consumed` raw
-    /// bytes were read up to the end of the block.
-    fn query_shard(&self, _shard: usize, _group: &mut Group, _consumed: u64) {}
+    /// Lets a shard process its keys. Each shard sees the blocks in their order, whatever the others do.
+    fn query_shard(&self, _shard: usize, _group: &mut Group) {}
 }
 
 /// Does nothing early.

@@ -90,8 +90,8 @@ impl Task<'_> {
                 batch.answers.clear();
                 prefetch.lookup(&batch.keys, &mut batch.answers);
             }
-            Self::Shard(ShardTask { shard, group, consumed, .. }) => {
-                prefetch.query_shard(*shard, group, *consumed);
+            Self::Shard(ShardTask { shard, group, .. }) => {
+                prefetch.query_shard(*shard, group);
             }
             Self::Write(outputs, Batch { block, keys, answers }, written) => {
                 *written = outputs.write(block, keys, answers);

@@ -20,7 +20,7 @@ impl Job {
         let used = self.prepare()?;
         let before = self.reading.inputs.states()?;
         let threads = self.running.threads.number(&used.inputs);
-        let copies = Arc::new(Copies::new(&self.filter, &used.inputs, threads, plan)?);
+        let copies = Arc::new(Copies::new(&self.filter, threads, plan)?);
         if !self.known.is_empty() {
             let verbosity = self.running.verbosity;
             self.reading.know(&self.known, copies.hasher(), &self.filter, verbosity)?;

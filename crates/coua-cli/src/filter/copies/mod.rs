@@ -15,12 +15,10 @@ pub(crate) use hash_spool::nothing_printed;
 pub(crate) use shard::{Keep, SecondPassPlan};
 
 use crate::filter::collisions::{self, Answered};
-use crate::filter::estimate::Forecast;
 use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
 use crate::filter::sharding::{self, HASH_BITS};
 use crate::filter::spec::FilterSpec;
-use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
@@ -54,7 +52,6 @@ impl Copies {
     /// Creates as many shards as `threads` can use.
     pub(crate) fn new(
         spec: &FilterSpec,
-        inputs: &Survey,
         threads: NonZeroUsize,
         plan: SecondPassPlan,
     ) -> Result<Self> {
@@ -62,10 +59,7 @@ impl Copies {
         let fewest = if is_last { SHARDS_FOR_LAST } else { NonZeroUsize::MIN };
         let division = Division::for_threads(threads.max(fewest));
         let filters = || spec.build_shards(division).map(Shards::into_filters);
-        let shard = |(first, more)| {
-            let forecast = Forecast::new(inputs.total_bytes, division.shards());
-            Mutex::new(CopiesShard::new([first, more], forecast))
-        };
+        let shard = |(first, more)| Mutex::new(CopiesShard::new(first, more));
         let shards = zip(filters()?, filters()?).map(shard).collect();
         Ok(Self { shards, division, threads, plan, figures: OnceLock::new() })
     }
@@ -205,11 +199,11 @@ impl Prefetch for CopiesPass {
         if self.only_keeps_hashes() { 0 } else { self.copies().shards.len() }
     }
 
-    fn query_shard(&self, shard: usize, group: &mut Group, consumed: u64) {
+    fn query_shard(&self, shard: usize, group: &mut Group) {
         let copies = self.copies();
         let mut shard = copies.shard(shard);
         match self {
-            Self::First(_) => shard.add(group, consumed, copies.plan),
+            Self::First(_) => shard.add(group, copies.plan),
             Self::Second(..) => shard.ask(group, copies.plan),
         }
     }

@@ -1,7 +1,6 @@
 //! One shard of the keys.
 
 use super::hash_spool::{HashSpool, nothing_printed};
-use crate::filter::estimate::Forecast;
 use crate::filter::op::NoRoom;
 use crate::filter::sharding::{outcomes, stop_at_refusal};
 use crate::key::Group;
@@ -36,7 +35,6 @@ pub(super) struct CopiesShard {
     more: CuckooFilter,
     /// The initial filter.
     empty: CuckooFilter,
-    forecast: Option<Forecast>,
     /// Keys of a block that were already present.
     again: Vec<KeyHash>,
     /// The keys of all records, if the last ones are to be found.
@@ -104,11 +102,11 @@ impl Figures {
 }
 
 impl CopiesShard {
-    pub(super) fn new([first, mut empty]: [CuckooFilter; 2], forecast: Option<Forecast>) -> Self {
+    pub(super) fn new(first: CuckooFilter, mut empty: CuckooFilter) -> Self {
         let (records, last) = (HashSpool::default(), LastRecords::default());
         empty.compact();
         let more = empty.clone();
-        Self { first, more, empty, forecast, again: Vec::new(), records, last }
+        Self { first, more, empty, again: Vec::new(), records, last }
     }
 
     pub(super) fn hasher(&self) -> KeyHasher {
@@ -126,8 +124,8 @@ impl CopiesShard {
     }
 
     /// Inserts the keys of a block in the first pass.
-    pub(super) fn add(&mut self, group: &mut Group, consumed: u64, plan: SecondPassPlan) {
-        let Self { first, more, forecast, again, .. } = self;
+    pub(super) fn add(&mut self, group: &mut Group, plan: SecondPassPlan) {
+        let Self { first, more, again, .. } = self;
         group.items_before = first.len();
         let result =
             first.insert_each(&group.hashes, When::Now, IfPresent::Skip, &mut group.outcomes);
@@ -146,12 +144,6 @@ impl CopiesShard {
         if group.stopped.is_some() {
             group.outcomes.clear();
         }
-        if let Some(forecast) = forecast
-            && let Some(more) = forecast.more_items(consumed, group.hashes.len(), first)
-        {
-            // Without memory for all of it, the filter still grows in steps.
-            first.reserve(more).ok();
-        }
     }
 
     /// Inserts all records from the last to the first, and sets the bits of the last ones of their keys.
@@ -159,16 +151,14 @@ impl CopiesShard {
         let records = mem::take(&mut self.records);
         let (mut left, mut group) = (records.len(), Group::default());
         let mut last = LastRecords::with_room(left).map_err(|it| nothing_printed(&it))?;
-        let (count, spooled) = (left, records.memory_bytes());
-        self.forecast = Forecast::new(Some(count), 1);
+        let spooled = records.memory_bytes();
         records.read_backwards(|hashes| {
             if caught_signal().is_some() {
                 return Ok(());
             }
             group.clear();
             group.hashes.extend(hashes);
-            let consumed = count - left + group.hashes.len() as u64;
-            self.add(&mut group, consumed, plan);
+            self.add(&mut group, plan);
             if let Some(stopped) = group.stopped {
                 return Err(nothing_printed(&NoRoom::of(&stopped.full)));
             }
