@@ -4,11 +4,6 @@
 //! reads records is a `run`: they flow through `input` (bytes to blocks of records), `key` (records to hashes),
 //! `pipeline` (threads), `filter` (the filter's answers) and `output`.
 
-#![cfg_attr(
-    not(feature = "server"),
-    allow(dead_code, reason = "what only filters on servers need")
-)]
-
 mod args;
 mod cli;
 mod clock;

@@ -1,6 +1,5 @@
 //! The filter of a run: in memory, in a file, or on a server. The callers do not know which.
 
-mod address;
 pub(crate) mod collisions;
 pub(crate) mod copies;
 mod counts;
@@ -11,7 +10,6 @@ mod new_file;
 mod op;
 mod read_only_file;
 mod run_filter;
-#[cfg_attr(not(feature = "server"), path = "server_absent.rs")]
 pub(crate) mod server;
 mod sharded_file;
 mod sharded_memory;
@@ -19,12 +17,12 @@ mod sharding;
 pub(crate) mod spec;
 mod time_outliers;
 
-pub(crate) use address::Address;
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};
 pub(crate) use new_file::NewFile;
 pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{Doubts, Profile, RunFilter, Stage, Summary};
+pub(crate) use server::Address;
 pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, WindowSpec};
 
 use crate::input::Survey;

@@ -2,7 +2,7 @@
 
 use crate::filter::collisions::{Answered, among_repeats};
 use crate::filter::op::{Op, Stop};
-use crate::key::{BlockKeys, KeySpec, Wanted};
+use crate::key::{KeySpec, Wanted};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::record::BLOCK;
 use crate::runs::Runs;
@@ -26,9 +26,6 @@ pub(crate) trait RunFilter: Debug {
     fn runs(&mut self) -> Option<&mut Runs> {
         None
     }
-
-    /// Sends the operation for a block, if answers take time.
-    fn request(&mut self, _keys: &BlockKeys) {}
 
     /// Does `op` with the keys of a block.
     fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop>;
@@ -79,8 +76,6 @@ pub(crate) struct Profile {
     pub(crate) items: u64,
     /// Bytes per block. They do not depend on the number of threads: the file stores where a run stopped early.
     pub(crate) block_bytes: usize,
-    /// The most bytes of input whose operations may be pending.
-    pub(crate) max_pending_bytes: usize,
     /// Operations that may be done before a block's turn.
     pub(crate) prefetch: Arc<dyn Prefetch>,
     /// The filter is saved, so the outputs must contain everything that it records before the run ends.
@@ -97,7 +92,6 @@ impl Profile {
             window: None,
             items: 0,
             block_bytes: BLOCK,
-            max_pending_bytes: 0,
             prefetch: Arc::new(()),
             is_saved: false,
         }
@@ -131,10 +125,6 @@ pub(crate) struct SummaryRequest {
     /// All changes are committed.
     pub(crate) is_committed: bool,
     /// Whether the figures are printed; otherwise no server is asked for them.
-    #[cfg_attr(
-        not(feature = "server"),
-        expect(dead_code, reason = "local filters know their figures")
-    )]
     pub(crate) has_report: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Where a filter is, and its options: from the command line.
 
 use crate::clock::{duration_text, window_text};
-use crate::filter::address::{Address, FORM};
+use crate::filter::server::{Address, FORM};
 use crate::terminal::{Failure, Result, counted};
 use coua::shards::{Division, Shards};
 use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};

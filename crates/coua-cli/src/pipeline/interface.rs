@@ -34,13 +34,6 @@ pub(crate) enum Flow {
 
 /// The work of a command on blocks.
 pub(crate) trait BlockHandler {
-    /// Sends the requests for the records of a block, if answers take time. Called for every block before `answer`,
-    /// which follows for each of them in the same order, whatever happens.
-    fn request(&mut self, batch: &Batch);
-
-    /// Bytes of blocks that may be requested and not answered; one block is always allowed.
-    fn max_pending_bytes(&self) -> usize;
-
     /// Answers a block.
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow>;
 
@@ -83,20 +76,3 @@ pub(crate) trait Prefetch: Send + Sync {
 
 /// Does nothing early.
 impl Prefetch for () {}
-
-/// Whether to wait for the next block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
-    ForIt,
-    Not,
-}
-
-/// The next block, or why there is none.
-#[expect(clippy::large_enum_variant, reason = "nearly all of them are blocks")]
-pub(super) enum Coming {
-    Next(Batch),
-    /// The next block is not ready yet.
-    NotYet,
-    /// There are no more, or reading failed.
-    End(Result<()>),
-}

@@ -1,7 +1,6 @@
 //! Free threads take the next step of some block.
 
-use super::interface::{Batch, Flow, Pipeline, Prefetch};
-use super::interface::{Coming, Unanswered, Wait};
+use super::interface::{Batch, Flow, Pipeline, Prefetch, Unanswered};
 use super::state::{Awaited, PipelineState, Task, Thread, Waiters};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};
@@ -57,18 +56,17 @@ impl<'o> Schedule<'o> {
         }
     }
 
-    /// The next block to answer. While it is not ready, this thread works on it, or on others.
-    pub(super) fn next(&self, wait: Wait) -> Coming {
+    /// The next block to answer; `None` at the end. While it is not ready, this thread works on it, or on others.
+    pub(super) fn next(&self) -> Result<Option<Batch>> {
         let mut state = self.state();
         state.blocks.record_answered();
         loop {
             let ready = state.blocks.next_ready();
-            if ready.is_some() || wait == Wait::Not || state.has_ended || state.is_at_end() {
+            if ready.is_some() || state.has_ended || state.is_at_end() {
                 self.wake(&state);
                 return match ready {
-                    Some(batch) => Coming::Next(batch),
-                    None if state.has_ended => Coming::End(Ok(())),
-                    None => state.end_of_input().map_or(Coming::NotYet, Coming::End),
+                    None if !state.has_ended => state.end_of_input().map(|()| None),
+                    ready => Ok(ready),
                 };
             }
             let task = state.task(Thread::Answering);

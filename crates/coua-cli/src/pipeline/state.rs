@@ -240,10 +240,9 @@ impl<'o> PipelineState<'o> {
         self.blocks.len() == 0 && self.source.end.is_some()
     }
 
-    /// The result of reading, returned once, after the last block has been answered.
-    pub(super) fn end_of_input(&mut self) -> Option<Result<()>> {
-        let is_at_end = self.is_at_end();
-        self.source.end.take_if(|_| is_at_end)
+    /// The result of reading, after the last block has been answered.
+    pub(super) fn end_of_input(&mut self) -> Result<()> {
+        self.source.end.take().unwrap_or(Ok(()))
     }
 
     /// Forbids new steps, and drops all blocks. Returns the inputs that are unpacked before their turn.

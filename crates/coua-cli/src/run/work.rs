@@ -70,20 +70,17 @@ impl Pass {
             Stop::Failed(failure) => return Err(failure),
             Stop::Lost { failure, unanswered } => {
                 self.session.record(batch, batch.block.len());
-                self.outcome.give_up(&failure, unanswered, &batch.block);
+                self.outcome = Outcome::gave_up(&failure, unanswered, &batch.block);
             }
             Stop::Full { nth, no_room } => {
-                let place = if self.outcome.is_full() { 0 } else { batch.keys.record_of_hash(nth) };
+                let place = batch.keys.record_of_hash(nth);
                 self.session.record(batch, place);
                 if let Some(recorder) = &mut self.recorder {
                     recorder.roll_back(&batch.block, place);
                 }
                 batch.answers.selected.truncate(place);
                 batch.answers.also_selected.truncate(place);
-                if !self.outcome.is_full() {
-                    let record = batch.block.record_name(place);
-                    self.outcome = Outcome::Full { record, no_room };
-                }
+                self.outcome = Outcome::Full { record: batch.block.record_name(place), no_room };
             }
         }
         Ok(Flow::Enough)
@@ -91,14 +88,6 @@ impl Pass {
 }
 
 impl BlockHandler for Pass {
-    fn request(&mut self, batch: &Batch) {
-        self.filter.request(&batch.keys);
-    }
-
-    fn max_pending_bytes(&self) -> usize {
-        self.profile.max_pending_bytes
-    }
-
     fn answer(&mut self, batch: &mut Batch) -> Result<Flow> {
         if let Some(recorder) = &mut self.recorder {
             recorder.enter(&batch.block)?;
@@ -112,7 +101,6 @@ impl BlockHandler for Pass {
             return self.stop(batch, stop);
         }
         self.session.record(batch, batch.block.len());
-        self.outcome.record(0, &batch.block);
         self.session.show(self.counts.shown(self.job.op).1);
         // As long as no record has a key, the option that selects keys may be wrong.
         let is_enough = self.job.reading.until == Until::FirstPrinted
@@ -165,24 +153,12 @@ impl Outcome {
         }
     }
 
-    /// Records that the server has not answered all records of a block. The first such block gives the reason.
-    pub(super) fn give_up(&mut self, failure: &Failure, unanswered: u64, block: &Block) {
-        if !matches!(self, Self::GaveUp { .. }) {
-            let first = block.record_name(0);
-            let reason = failure.reason().to_owned();
-            *self = Self::GaveUp { reason, unanswered: 0, first, last: String::new() };
-        }
-        self.record(unanswered, block);
-    }
-
-    /// Records the unanswered records of a block after the server has failed.
-    pub(super) fn record(&mut self, unanswered: u64, block: &Block) {
-        // An empty block, which only marks a pause, has no last record.
-        let of_block = block.len().checked_sub(1);
-        if let (Self::GaveUp { unanswered: all, last, .. }, Some(place)) = (self, of_block) {
-            *all += unanswered;
-            *last = block.record_name(place);
-        }
+    /// The outcome if the server has not answered all records of a block.
+    fn gave_up(failure: &Failure, unanswered: u64, block: &Block) -> Self {
+        let reason = failure.reason().to_owned();
+        let (first, last) =
+            (block.record_name(0), block.record_name(block.len().saturating_sub(1)));
+        Self::GaveUp { reason, unanswered, first, last }
     }
 
     /// The failure if there was no room for a record. `remedy` applies to a filter in a file.
@@ -224,30 +200,5 @@ impl Outcome {
         };
         let unanswered = counted(*unanswered, "record");
         Some(format!("{reason}; no reply for {unanswered}: {rest}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_failure_is_told_and_all_that_is_open() {
-        let block = |before, ends: &[usize]| Block {
-            name: "in".into(),
-            records_before: before,
-            ends: ends.to_vec(),
-            ..Block::default()
-        };
-        let mut outcome = Outcome::Whole;
-        outcome.record(0, &block(0, &[2]));
-        assert!(matches!(outcome, Outcome::Whole));
-        outcome.give_up(&Failure::at("server", "gone"), 1, &block(1, &[2, 4]));
-        outcome.give_up(&Failure::at("server", "still gone"), 2, &block(3, &[2, 4]));
-        outcome.record(0, &block(0, &[]));
-        let Outcome::GaveUp { first, last, .. } = &outcome else { panic!("another outcome") };
-        assert_eq!((first.as_str(), last.as_str()), ("in: record 2", "in: record 5"));
-        let words = outcome.left_open(Op::Remove).unwrap();
-        assert!(words.starts_with("gone; no reply for 3 records: may"), "{words}");
     }
 }

@@ -17,16 +17,12 @@ pub(crate) enum Then {
     Slowly(&'static [u8]),
     Silence,
     Close,
-    /// Good answers: to the first `FIRST` of these commands late, to the next `TOGETHER` once all of them have arrived.
-    Together,
-    /// The same, but then closes the connection instead.
+    /// Good answers to the first `FIRST` of these commands; then closes the connection, at each attempt.
     Gone,
 }
 
 /// The commands for a block of 256 KiB with 24 bytes per line.
-const FIRST: usize = 22;
-/// More commands than for one block.
-const TOGETHER: usize = FIRST + FIRST / 2;
+const FIRST: usize = 3;
 
 /// The bad behavior, and when it begins.
 #[derive(Clone, Debug)]
@@ -58,7 +54,7 @@ fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
     let mut commands = BufReader::new(client);
     let mut replies = client;
     let (mode, port) = (manners.mode, client.local_addr()?.port());
-    let (mut held, mut count) = (Vec::new(), 0);
+    let mut count = 0;
     loop {
         let words = command(&mut commands)?;
         if !words.join(&b' ').starts_with(manners.at.as_bytes()) {
@@ -69,18 +65,10 @@ fn serve(client: &TcpStream, manners: &Manners) -> std::io::Result<()> {
         match manners.then {
             Then::GoOn => {}
             Then::Close => return Ok(()),
-            Then::Gone if count + 1 == FIRST + TOGETHER => return Ok(()),
-            Then::Together | Then::Gone => {
+            Then::Gone if count == FIRST => return Ok(()),
+            Then::Gone => {
                 count += 1;
-                if count == 1 {
-                    // Time enough to read further requests.
-                    thread::sleep(Duration::from_secs(1));
-                }
-                held.extend(good(&words, mode, port));
-                if count <= FIRST || count >= FIRST + TOGETHER {
-                    replies.write_all(&held)?;
-                    held.clear();
-                }
+                replies.write_all(&good(&words, mode, port))?;
             }
             Then::Silence => {
                 commands.read_to_end(&mut Vec::new())?;

@@ -4,7 +4,7 @@
 //! forever. So each reply has limits of bytes and of time.
 
 use super::protocol::{ServerCommand, Value};
-use crate::filter::address::Address;
+use crate::filter::Address;
 use crate::terminal::{caught_signal, printable};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -25,7 +25,7 @@ const TURN: Duration = Duration::from_millis(500);
 /// The fewest bytes per second that a server may send or receive, however slow the line.
 const SLOWEST: u64 = 32 << 10;
 /// The most bytes of a reply. Replies about keys and filters have a few kB.
-pub(super) const MOST_BYTES: u64 = 64 << 10;
+pub(super) const MOST_BYTES: u64 = 256 << 10;
 /// The most characters of a server's text in a message.
 const MOST_WORDS: usize = 300;
 

@@ -3,9 +3,8 @@
 //! CF.SCANDUMP returns an [image], and CF.LOADCHUNK loads one.
 
 use super::protocol::{ServerCommand, Value};
-use super::remote_filter::{RemoteFilter, request};
-use super::request_queue::Request;
-use crate::filter::address::Address;
+use super::remote_filter::{RemoteFilter, Reply};
+use crate::filter::Address;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
 use coua::image::{self, Body, Head, Hints, ListedHashes};
@@ -37,7 +36,7 @@ pub(crate) fn pull(
     let keys = found.key_spec(address)?;
     let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
-    for key in filter.shards.keys().to_vec() {
+    for key in filter.keys.clone() {
         let shard = filter.shard(&key, most_bytes)?;
         match &mut union {
             None => union = Some(shard),
@@ -53,13 +52,11 @@ pub(crate) fn pull(
 
 impl RemoteFilter {
     fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
-        let scan_dump = format!("{}SCANDUMP", self.queue.nodes.prefix);
+        let scan_dump = format!("{}SCANDUMP", self.server.prefix);
         let command = ServerCommand::new("EVAL_RO").arg(SCRIPT).arg("1").arg(key).arg(scan_dump);
-        let mut dump = request(key, &command);
-        dump.most_bytes = most_bytes;
-        let reply = self.run(vec![dump])?.pop().and_then(|request| request.reply);
-        let Some(Ok(Value::Array(chunks))) = reply else {
-            let reason = reply.and_then(Result::err).unwrap_or_default();
+        let reply = self.call_for(key, &command, most_bytes)?.value;
+        let Ok(Value::Array(chunks)) = reply else {
+            let reason = reply.err().unwrap_or_default();
             return Err(self.failure(&format!("the server did not send {key}: {reason}")));
         };
         let mut bytes = Vec::new();
@@ -134,7 +131,7 @@ const PERHAPS: &str =
 impl RemoteFilter {
     /// A new key in the slot of the filter's key: its hash tag is the filter's name.
     fn temporary_key(&self) -> Result<String> {
-        let name = &self.shards.keys()[0];
+        let name = &self.keys[0];
         Ok(format!("{{{name}}}.coua-push-{}", self.seed()?))
     }
 
@@ -148,8 +145,7 @@ impl RemoteFilter {
             end += chunk.len();
             // A position is the end of a chunk, plus one.
             let command = self.command("LOADCHUNK", key).arg((end + 1).to_string()).arg(chunk);
-            let request = self.run(vec![request(key, &command)])?.pop();
-            let Some(Request { reply: Some(Err(reason)), in_doubt, .. }) = request else {
+            let Reply { value: Err(reason), in_doubt } = self.call(key, &command)? else {
                 continue;
             };
             // Sent again after it was stored. If it was not, the next chunk is refused too.
@@ -167,25 +163,20 @@ impl RemoteFilter {
 
     /// Renames the complete key to the name of the filter, unless another client has made a key of that name.
     fn give_name(&mut self, temporary: &str) -> Result<()> {
-        let name = &self.shards.keys()[0];
-        let command = ServerCommand::new("RENAMENX").arg(temporary).arg(name);
-        let request = self.run(vec![request(name, &command)])?.pop();
-        match request.map(|request| (request.reply, request.in_doubt)) {
-            Some((Some(Ok(Value::Int(1))), _)) => Ok(()),
-            Some((Some(Err(reason)), true)) if reason == "no such key" => {
-                Err(self.failure(PERHAPS))
-            }
-            Some((Some(Err(reason)), _)) => Err(self.refused(&reason, temporary)),
-            _ => Err(self.failure(THERE)),
+        let name = self.keys[0].clone();
+        let command = ServerCommand::new("RENAMENX").arg(temporary).arg(&name);
+        let Reply { value, in_doubt } = self.call(&name, &command)?;
+        match value {
+            Ok(Value::Int(1)) => Ok(()),
+            Ok(_) => Err(self.failure(THERE)),
+            Err(reason) if in_doubt && reason == "no such key" => Err(self.failure(PERHAPS)),
+            Err(reason) => Err(self.refused(&reason, temporary)),
         }
     }
 
     fn remove(&mut self, key: &str) -> Result<()> {
-        let removed = self.run(vec![request(key, &ServerCommand::new("DEL").arg(key))])?.pop();
-        match removed.and_then(|request| request.reply) {
-            Some(Err(reason)) => Err(self.failure(&reason)),
-            _ => Ok(()),
-        }
+        let removed = self.call(key, &ServerCommand::new("DEL").arg(key))?.value;
+        removed.map(drop).map_err(|reason| self.failure(&reason))
     }
 
     fn refused(&self, reason: &str, key: &str) -> Failure {

@@ -1,8 +1,8 @@
 //! The options of a new filter on a server: those of a filter file, as arguments of CF.RESERVE.
 
-use super::module_commands::Description;
+use super::operations::Description;
 use crate::clock::window_text;
-use crate::filter::address::Address;
+use crate::filter::Address;
 use crate::filter::spec::{FilterSpec, OnFull, differs, rate_without_items};
 use crate::terminal::{Failure, Result, counted, significant};
 use coua::window::{AgeFrom, Clock, Window};

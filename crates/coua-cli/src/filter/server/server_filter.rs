@@ -5,27 +5,23 @@
 //! could not be written are removed again; and a record whose answer was lost counts as new, because it is unknown
 //! whether this run has recorded it or an earlier one.
 
-use super::module_commands::{ALREADY_THERE, FULL, KeyAnswer, Operation};
-use super::remote_filter::{Pending, RemoteFilter};
+use super::operations::{ALREADY_THERE, FULL, KeyAnswer};
+use super::remote_filter::RemoteFilter;
 use super::reserve::ReserveOptions;
 use crate::clock::window_text;
-use crate::filter::address::Address;
 use crate::filter::collisions::{self, Answered};
 use crate::filter::op::{NoRoom, Op, Stop};
 use crate::filter::run_filter::{Doubts, Profile, RunFilter, Stage, Summary, SummaryRequest};
-use crate::filter::spec::FilterSpec;
+use crate::filter::{Address, FilterSpec};
 use crate::key::{Answers, BlockKeys, KeySpec, Seen, Wanted};
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Report, Result, Verbosity, counted, grouped, message};
 use coua::window::{Clock, Window};
 use coua::{KeyHash, KeyHasher};
 use serde_json::json;
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// The most bytes of input whose operations may be pending, unless one block has more. The documentation promises this
-/// limit for lost connections.
-const MOST_ASKED: usize = 1 << 20;
 /// How long, and for how many bytes, recorded keys may wait for the output to be synced.
 const BETWEEN_SYNCS: Duration = Duration::from_secs(5);
 const MOST_UNSYNCED: usize = 32 << 20;
@@ -34,7 +30,6 @@ const MOST_UNSYNCED: usize = 32 << 20;
 const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: some new records count as seen (`coua info` shows the rate); for \
      fewer, use a filter that coua creates";
 
-/// The filter, and the operations that wait for their answers.
 #[derive(Debug)]
 struct ServerFilter {
     filter: RemoteFilter,
@@ -45,10 +40,8 @@ struct ServerFilter {
     has_keys: Option<&'static str>,
     items_before: u64,
     hash_bits: Option<f64>,
-    /// The pending operations, in their order.
-    pending: VecDeque<Pending>,
-    /// Why the rest is not done: no room for a record, or no answer from the server; the first of them.
-    ended: Option<Ended>,
+    /// The server does not answer any more.
+    is_lost: bool,
     /// Keys recorded after the record for which there was no room.
     after_full: BlockKeys,
     /// Keys that passed because it is unknown whether they were seen, since the last block without doubts.
@@ -56,13 +49,6 @@ struct ServerFilter {
     /// Keys that are recorded, but perhaps not in the output.
     unsynced: BlockKeys,
     synced: Instant,
-}
-
-/// Why the rest is not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Full,
-    Lost,
 }
 
 /// Opens the filter of a run, or creates it if `op` inserts.
@@ -95,8 +81,7 @@ pub(crate) fn open(
         },
         items_before: found.items,
         hash_bits: found.hash_bits,
-        pending: VecDeque::new(),
-        ended: None,
+        is_lost: false,
         after_full: BlockKeys::default(),
         passed: HashSet::new(),
         unsynced: BlockKeys::default(),
@@ -154,7 +139,7 @@ impl ServerFilter {
             }
             answers.found.push(Seen::from(!is_new));
         }
-        if all_is_known && !self.filter.queue.has_doubts() {
+        if all_is_known {
             self.passed.clear();
         }
     }
@@ -177,7 +162,7 @@ impl ServerFilter {
         let bits = self.hash_bits?;
         let now = items_now.unwrap_or(self.items_before.saturating_add(answered.new));
         // Every new record was compared with the items of its shard alone.
-        let shards = self.filter.shards.len() as u64;
+        let shards = self.filter.keys.len() as u64;
         let items = [self.items_before, now].map(|items| items / shards);
         let Answered { new, repeats } = answered;
         let of_shard = Answered { new: new / shards, repeats: repeats / shards };
@@ -192,7 +177,6 @@ impl RunFilter for ServerFilter {
             name: self.filter.name(),
             wanted: Wanted::Key,
             items: self.items_before,
-            max_pending_bytes: MOST_ASKED,
             is_saved: self.op.changes(),
             ..Profile::new(KeyHasher::default())
         }
@@ -218,39 +202,19 @@ impl RunFilter for ServerFilter {
         Ok(self.key_spec.clone())
     }
 
-    fn request(&mut self, keys: &BlockKeys) {
-        let operation = match self.op {
-            Op::Dedup | Op::AddNew => Operation::InsertNew,
-            Op::Add => Operation::Insert,
-            Op::Remove => Operation::Remove,
-            Op::Check => Operation::Contains,
-            Op::Count => Operation::Count,
-        };
-        self.pending.push_back(self.filter.ask(operation, keys));
-    }
-
-    /// Waits for the answers to the oldest pending block.
-    fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
+    fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
-        let pending = self.pending.pop_front().expect("every block is asked about first");
-        let (given, result) = self.filter.answers(pending);
-        if self.ended == Some(Ended::Full) {
-            self.record_after_full(keys, &given, 0);
-            return Err(Stop::Full { nth: 0, no_room: NoRoom::default() });
-        }
+        let (given, result) = self.filter.query(op, keys);
         // Once some keys have no answer, those refused for lack of room count as unanswered too.
-        let is_full = |answer: &KeyAnswer| self.op.inserts() && answer.number == Some(FULL);
-        let full =
-            given.iter().position(is_full).filter(|_| result.is_ok() && self.ended.is_none());
+        let is_full = |answer: &KeyAnswer| op.inserts() && answer.number == Some(FULL);
+        let full = given.iter().position(is_full).filter(|_| result.is_ok());
         self.record(keys, &given[..full.unwrap_or(given.len())], answers);
         if let Err(failure) = result {
-            self.ended = Some(Ended::Lost);
-            let unanswered = given.iter().filter(|answer| answer.number.is_none()).count();
-            let (failure, unanswered) = (failure, unanswered as u64);
+            self.is_lost = true;
+            let unanswered = given.iter().filter(|answer| answer.number.is_none()).count() as u64;
             return Err(Stop::Lost { failure, unanswered });
         }
         let Some(nth) = full else { return Ok(()) };
-        self.ended = Some(Ended::Full);
         self.record_after_full(keys, &given, nth);
         let remedy = "make room with `coua remove`, then continue from that record";
         Err(Stop::Full { nth, no_room: NoRoom { why: "is full".to_owned(), remedy } })
@@ -271,15 +235,13 @@ impl RunFilter for ServerFilter {
 
     /// Removes the keys that are recorded and perhaps not in the output, and those recorded after them.
     fn roll_back(&mut self) {
-        if self.ended == Some(Ended::Lost) {
-            // The server cannot be reached.
+        if self.is_lost {
             return;
         }
         for (key, hash) in self.after_full.contents.iter().zip(&self.after_full.hashes) {
             log_key(&mut self.unsynced, key, *hash);
         }
-        let pending = self.filter.ask(Operation::Remove, &self.unsynced);
-        if let (answers, Err(failure)) = self.filter.answers(pending) {
+        if let (answers, Err(failure)) = self.filter.query(Op::Remove, &self.unsynced) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();
             let (name, left) = (self.filter.name(), counted(left as u64, "record"));
             let reason = failure.reason();
@@ -301,7 +263,7 @@ impl RunFilter for ServerFilter {
         if self.filter.in_doubt == 0 {
             return Doubts::default();
         }
-        let (name, losses) = (self.filter.name(), grouped(self.filter.queue.losses));
+        let (name, losses) = (self.filter.name(), grouped(self.filter.server.losses));
         let records = grouped(self.filter.in_doubt);
         let note = format!(
             "{name}: connections lost: {losses}; records sent again because the reply was lost: \
@@ -312,8 +274,7 @@ impl RunFilter for ServerFilter {
 
     /// Removes the keys that were recorded after the record for which there was no room.
     fn finish(mut self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        let pending = self.filter.ask(Operation::Remove, &self.after_full);
-        self.filter.answers(pending).1?;
+        self.filter.query(Op::Remove, &self.after_full).1?;
         let SummaryRequest { answered, has_report, .. } = request;
         let (figures, items_now) = match has_report.then(|| self.filter.describe()) {
             None => (Ok(FilterFigures::default()), None),

@@ -1,46 +1,28 @@
 //! The module's commands: operations on keys, in batches per shard; and CF.INFO.
 
-use super::cluster::Shards;
 use super::protocol::Value;
-use crate::filter::OnFull;
+use crate::filter::{OnFull, Op};
 use crate::key::{BlockKeys, KeySpec};
 use crate::terminal::{FilterFigures, Result};
 use coua::window::{Clock, Window};
 use std::fmt::Display;
 
 /// The most keys in a command: enough to make its overhead small, few enough not to delay other clients.
-const MOST_KEYS: usize = 512;
+const MOST_KEYS: usize = 4096;
 /// The most bytes of keys in a command; a longer key has a command of its own.
 const MOST_BYTES: usize = 1 << 20;
 /// Servers refuse longer items by default.
 pub(super) const LONGEST_KEY: usize = 512 << 20;
 
-/// An operation on keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
-    /// Insert absent keys: 1, or 0 if present.
-    InsertNew,
-    /// Insert one more copy: 1.
-    Insert,
-    /// Remove a copy: 1, or 0 if there is none.
-    Remove,
-    /// 1 if present, else 0.
-    Contains,
-    /// The number of copies.
-    Count,
-}
-
-impl Operation {
-    /// The command's name without its prefix, and the arguments between the filter's key and the keys. They never let the server create a
-    /// filter, because it would have the server's defaults.
-    pub(super) fn command(self) -> (&'static str, &'static [&'static str]) {
-        match self {
-            Self::InsertNew => ("INSERTNX", &["NOCREATE", "ITEMS"]),
-            Self::Insert => ("INSERT", &["NOCREATE", "ITEMS"]),
-            Self::Remove => ("MDEL", &[]),
-            Self::Contains => ("MEXISTS", &[]),
-            Self::Count => ("MCOUNT", &[]),
-        }
+/// The command for `op`: its name without the prefix, and the arguments between the filter's key and the keys. They
+/// never let the server create a filter, because it would have the server's defaults.
+pub(super) fn command(op: Op) -> (&'static str, &'static [&'static str]) {
+    match op {
+        Op::Dedup | Op::AddNew => ("INSERTNX", &["NOCREATE", "ITEMS"]),
+        Op::Add => ("INSERT", &["NOCREATE", "ITEMS"]),
+        Op::Remove => ("MDEL", &[]),
+        Op::Check => ("MEXISTS", &[]),
+        Op::Count => ("MCOUNT", &[]),
     }
 }
 
@@ -49,21 +31,13 @@ pub(super) const FULL: i64 = -1;
 /// The answer for a key that is present.
 pub(super) const ALREADY_THERE: i64 = 0;
 
-impl Operation {
-    /// The position of the first key among the arguments, if equal keys may get different answers: a 1 for the first.
-    pub(super) fn first_key(self) -> Option<usize> {
-        let goes_to_the_first = matches!(self, Self::InsertNew | Self::Remove);
-        goes_to_the_first.then(|| 2 + self.command().1.len())
-    }
-
-    /// Whether `number` is a possible answer.
-    pub(super) fn allows(self, number: i64) -> bool {
-        match self {
-            Self::InsertNew => (FULL..=1).contains(&number),
-            Self::Insert => matches!(number, FULL | 1),
-            Self::Remove | Self::Contains => matches!(number, 0 | 1),
-            Self::Count => number >= 0,
-        }
+/// Whether `number` is a possible answer: 1 if the key was inserted, removed or is present; or the number of copies.
+pub(super) fn allows(op: Op, number: i64) -> bool {
+    match op {
+        Op::Dedup | Op::AddNew => (FULL..=1).contains(&number),
+        Op::Add => matches!(number, FULL | 1),
+        Op::Remove | Op::Check => matches!(number, 0 | 1),
+        Op::Count => number >= 0,
     }
 }
 
@@ -86,11 +60,11 @@ pub(super) struct KeyBatch {
 
 impl KeyBatch {
     /// Batches of keys by shard, in their order.
-    pub(super) fn of(keys: &BlockKeys, shards: &Shards) -> Vec<Self> {
+    pub(super) fn of(keys: &BlockKeys, shards: usize) -> Vec<Self> {
         let mut done = Vec::new();
-        let mut open: Vec<Option<Self>> = (0..shards.len()).map(|_| None).collect();
+        let mut open: Vec<Option<Self>> = (0..shards).map(|_| None).collect();
         for (place, (hash, key)) in keys.hashes.iter().zip(keys.contents.iter()).enumerate() {
-            let shard = shards.of(*hash);
+            let shard = hash.share(shards as u32) as usize;
             let batch =
                 open[shard].get_or_insert_with(|| Self { shard, places: Vec::new(), bytes: 0 });
             batch.places.push(place);
