@@ -41,8 +41,6 @@ pub(crate) enum Stop {
     Full { nth: usize, no_room: NoRoom },
     /// A server left some keys without an answer.
     Lost { failure: Failure, unanswered: u64 },
-    /// Nothing of the run is usable.
-    Failed(Failure),
 }
 
 impl Stop {

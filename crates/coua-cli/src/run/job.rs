@@ -365,7 +365,7 @@ impl InputPlan {
             hashing.hash(&mut batch.block, &mut batch.keys);
             batch.answers.clear();
             filter.answer(op, &mut batch).map_err(|stop| match stop {
-                Stop::Lost { failure, .. } | Stop::Failed(failure) => failure,
+                Stop::Lost { failure, .. } => failure,
                 Stop::Full { no_room, .. } => Failure::at(&profile.name, no_room.why),
             })?;
             if answered(&batch.answers) == Flow::Enough {

@@ -124,13 +124,6 @@ impl Session {
         self.counters.update(self.records, count);
     }
 
-    /// Shows the name of the next step before the progress.
-    pub(super) fn show_step(&self, step: &str) {
-        if let Some(progress) = &self.progress {
-            progress.next(step);
-        }
-    }
-
     /// Removes the progress line and reports records without a key. Returns the error of `read`, or an error if no
     /// record had a key and no option covers such records.
     pub(super) fn end(&mut self, read: Result<()>, job: &Job) -> Result<()> {

@@ -37,16 +37,13 @@ impl Job {
         if let Some(no_room) = first.outcome.no_room() {
             return Err(nothing_printed(no_room));
         }
-        first.session.show_step("finding the last records: ");
-        copies.start_second_pass()?;
-        first.session.show_step("");
         if caught_signal().is_some() {
             return Ok(Exit::Success.or_signal());
         }
         self.reading.inputs.check_states(&before)?;
         let session = first.session;
         let inputs = self.reading.inputs.clone();
-        let filter = Box::new(CopiesPass::Second(copies, known.clone()));
+        let filter = Box::new(copies.second_pass(known.clone()));
         let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
         inputs.check_states(&before)?;
         if plan.counts {

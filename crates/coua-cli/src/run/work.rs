@@ -65,9 +65,8 @@ impl Pass {
     }
 
     /// Ends the run after a filter has stopped.
-    fn stop(&mut self, batch: &mut Batch, stop: Stop) -> Result<Flow> {
+    fn stop(&mut self, batch: &mut Batch, stop: Stop) {
         match stop {
-            Stop::Failed(failure) => return Err(failure),
             Stop::Lost { failure, unanswered } => {
                 self.session.record(batch, batch.block.len());
                 self.outcome = Outcome::gave_up(&failure, unanswered, &batch.block);
@@ -83,7 +82,6 @@ impl Pass {
                 self.outcome = Outcome::Full { record: batch.block.record_name(place), no_room };
             }
         }
-        Ok(Flow::Enough)
     }
 }
 
@@ -98,7 +96,8 @@ impl BlockHandler for Pass {
         self.counts.add_known(batch.keys.missing_keys.iter().filter(is_known).count() as u64);
         self.select(batch);
         if let Err(stop) = answered {
-            return self.stop(batch, stop);
+            self.stop(batch, stop);
+            return Ok(Flow::Enough);
         }
         self.session.record(batch, batch.block.len());
         self.session.show(self.counts.shown(self.job.op).1);

@@ -16,7 +16,7 @@ pub(crate) enum ReportFormat {
 
 /// Figures in the order of the table. The field names are part of the program's interface; `docs/json.md` describes
 /// them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
     fields: Vec<(&'static str, Value)>,
     rows: Vec<(String, String)>,
@@ -103,7 +103,7 @@ impl Serialize for Report {
 }
 
 /// The figures of a filter at the end of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FilterFigures {
     pub(crate) items: u64,
     /// The items up to which its rate holds, if there is a limit.

@@ -4,7 +4,7 @@ use super::cluster::{key, keys_of, slot};
 use super::connection::MOST_BYTES;
 use super::operations::{Description, KeyAnswer, KeyBatch, LONGEST_KEY, allows, command, window};
 use super::protocol::{ServerCommand, Value};
-use super::server::{Request, Server};
+use super::requests::{Request, Server};
 use crate::filter::{Address, Op};
 use crate::key::BlockKeys;
 use crate::terminal::{Failure, Result, Verbosity, hexadecimal};
