@@ -2,8 +2,7 @@
 
 use crate::args::Quiet;
 use crate::filter::spec::read_key;
-use crate::filter::{Address, server};
-use crate::filter::{Location, NewFile};
+use crate::filter::{Address, FilterFile, Location, server};
 use crate::key::KeySpec;
 use crate::platform;
 use crate::terminal::{Failure, Progress, Result, hexadecimal, signals};
@@ -11,7 +10,7 @@ use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_store::Notes as FilterNotes;
 use std::io::{self, Write};
-use std::path::{Display, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Copy a filter from a server to a file
 ///
@@ -51,30 +50,22 @@ impl PullArgs {
         if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
             return Err(Failure::at(to, "is also the secret key file; choose another"));
         }
-        let output = NewFile::at(&self.output)?;
+        let output = || FilterFile::lock_new(&self.output, verbosity);
+        // Creates the file, and removes it: a run that fails leaves none.
+        drop(output()?);
         progress.next(format_args!("reading {address}"));
         let (filter, keys) = server::pull(&address, verbosity)?;
         keep_key(&filter, key, &address)?;
         progress.next(format_args!("writing {to}"));
         // So that no temporary file is left.
         signals::delay()?;
-        save(output, filter, keys.as_ref(), to)
+        let mut notes = FilterNotes::default();
+        if let Some(keys) = keys {
+            let set = notes.set(KeySpec::NOTE, &keys.to_note());
+            set.map_err(|reason| Failure::at(to, reason))?;
+        }
+        output()?.save(filter, notes)
     }
-}
-
-/// Writes a filter from a server to a file, with the note of how its keys are made.
-fn save(
-    file: NewFile,
-    filter: Generations,
-    keys: Option<&KeySpec>,
-    name: Display<'_>,
-) -> Result<()> {
-    let mut notes = FilterNotes::default();
-    if let Some(keys) = keys {
-        let set = notes.set(KeySpec::NOTE, &keys.to_note());
-        set.map_err(|reason| Failure::at(name, reason))?;
-    }
-    file.save(filter, notes)
 }
 
 /// Makes sure that the secret key, if there is one, is in its file.

@@ -109,7 +109,7 @@ fn check_there(path: &Path) -> Result<()> {
 }
 
 /// Returns an error if `path` cannot contain a filter, and the system's error as a value if nothing is there.
-pub(super) fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
+fn refuse_others(path: &Path) -> Result<Option<io::Error>> {
     refuse_address(path)?;
     let name = path.display();
     match fs::metadata(path) {
@@ -162,6 +162,15 @@ impl FilterFile {
     pub(crate) fn lock(path: &Path, verbosity: Verbosity) -> Result<Self> {
         refuse_others(path)?;
         Self::lock_by(Lock::take, path, verbosity)
+    }
+
+    /// [`lock`](Self::lock) for a file that does not exist.
+    pub(crate) fn lock_new(path: &Path, verbosity: Verbosity) -> Result<Self> {
+        let exists =
+            || Failure::at(path.display(), "already exists; choose another file, or delete it");
+        refuse_others(path)?.ok_or_else(exists)?;
+        let file = Self::lock_by(Lock::take, path, verbosity)?;
+        if file.lock.is_new() { Ok(file) } else { Err(exists()) }
     }
 
     /// [`lock`](Self::lock) for an existing filter.

@@ -6,7 +6,6 @@ mod counts;
 mod file_filter;
 pub(crate) mod filter_file;
 mod memory_filter;
-mod new_file;
 mod op;
 mod read_only_file;
 mod run_filter;
@@ -19,7 +18,6 @@ mod time_outliers;
 
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};
-pub(crate) use new_file::NewFile;
 pub(crate) use op::{NoRoom, Op, Stop};
 pub(crate) use run_filter::{Doubts, Profile, RunFilter, Stage, Summary};
 pub(crate) use server::Address;
