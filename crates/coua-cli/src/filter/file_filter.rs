@@ -6,7 +6,6 @@ use crate::filter::run_filter::{
     Doubts, Profile, RunFilter, Stage, Summary, SummaryRequest, outdated_note,
 };
 use crate::filter::sharded_file::ShardedFile;
-use crate::filter::time_outliers::{CheckedKeys, TimeOutliers};
 use crate::key::{KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::record::LARGE_BLOCK;
@@ -14,7 +13,7 @@ use crate::runs::Runs;
 use crate::terminal::message::store_reason;
 use crate::terminal::{Exit, Failure, FilterFigures, Result, message};
 use coua::window::Generations;
-use coua::{BatchFull, Filter, Insertion};
+use coua::{BatchFull, Filter};
 use coua_store::{Reason, Store, StoreError};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -28,7 +27,6 @@ pub(crate) struct FileFilter {
     runs: Runs,
     /// The runs as its notes have them.
     noted: Runs,
-    outliers: TimeOutliers,
     /// The content of the file if saving fails.
     saved: Saved,
     /// The shards, if several threads may change the filter.
@@ -40,9 +38,6 @@ pub(crate) struct FileFilter {
     /// Below this many items the filter is not sharded.
     least_items: u64,
 }
-
-/// The note of a record whose time needs confirmation.
-const HELD: &str = "coua/held";
 
 /// For blocks of fewer keys, sharding a filter does not pay.
 const FEWEST_KEYS: usize = 512;
@@ -63,13 +58,12 @@ pub(super) enum Saved {
 impl FileFilter {
     pub(super) fn new(store: Store, name: String, saved: Saved) -> Result<Self> {
         let runs = Runs::of(store.notes(), &name)?;
-        let (noted, outliers) = (runs.clone(), TimeOutliers::with_held(store.note(HELD)));
+        let noted = runs.clone();
         Ok(Self {
             store,
             name,
             runs,
             noted,
-            outliers,
             saved,
             sharded: None,
             key_spec: None,
@@ -119,35 +113,23 @@ impl FileFilter {
 
     /// Does `op` with the keys of a block, in this thread.
     fn change(&mut self, op: Op, batch: &mut Batch) -> Result<(), BatchFull> {
-        let has_window = self.content().window().is_some();
-        if has_window {
+        if self.content().window().is_some() {
             self.advance_clock();
         }
-        let checked = if has_window && op.inserts() {
-            self.outliers.check(self.store.filter(), batch)
-        } else {
-            None
-        };
         let Batch { keys, answers, .. } = batch;
-        let as_they_are = (keys.hashes.as_slice(), keys.when());
-        let (hashes, when) = checked.as_ref().map_or(as_they_are, CheckedKeys::parts);
-        let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
-        let held = ever_held(self.content());
-        let mut outcomes: Vec<Insertion> = Vec::new();
         if op == Op::Remove {
-            let removed = self.store.remove_batch(hashes);
+            let removed = self.store.remove_batch(&keys.hashes);
             answers.found.extend(removed.into_iter().map(Seen::from));
             return Ok(());
         }
-        let mut result = self.store.insert_each(hashes, when, op.if_present(), &mut outcomes);
-        if op == Op::Add {
-            outcomes.clear();
-        }
-        if let Some(checked) = checked {
-            result = checked.restore(&mut outcomes, result, op);
-        }
+        let ever_held = |filter: &Generations| filter.len() + filter.forgotten();
+        let (held, mut outcomes) = (ever_held(self.content()), Vec::new());
+        let (when, if_present) = (keys.when(), op.if_present());
+        let result = self.store.insert_each(&keys.hashes, when, if_present, &mut outcomes);
         answers.added = ever_held(self.content()) - held;
-        answers.record(&outcomes, result);
+        if op != Op::Add {
+            answers.record(&outcomes, result);
+        }
         result
     }
 
@@ -156,15 +138,8 @@ impl FileFilter {
         if self.runs.is_resumed { Saved::Some } else { self.saved }
     }
 
-    /// Writes the held record and the runs to the notes, which the next commit makes durable.
+    /// Writes the runs to the notes, which the next commit makes durable.
     fn write_notes(&mut self) -> Result<()> {
-        match self.outliers.note() {
-            Some(note) if self.store.note(HELD) != Some(&note) => {
-                self.store.set_note(HELD, &note)?;
-            }
-            Some(_) => {}
-            None => drop(self.store.remove_note(HELD)),
-        }
         if self.runs.by_number != self.noted.by_number {
             self.runs.write(&mut self.store)?;
             self.noted = self.runs.clone();
@@ -274,9 +249,7 @@ impl RunFilter for FileFilter {
         if !op.inserts() {
             return Doubts::default();
         }
-        let outdated = outdated_note(self.content()).into_iter();
-        let notes = outdated.chain(self.outliers.note_left_out()).chain(self.outliers.note_held());
-        Doubts { notes: notes.collect(), ..Doubts::default() }
+        Doubts { notes: outdated_note(self.content()).into_iter().collect(), ..Doubts::default() }
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {

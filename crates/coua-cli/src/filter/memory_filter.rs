@@ -6,24 +6,21 @@ use crate::filter::run_filter::{
     Doubts, Profile, RunFilter, Summary, SummaryRequest, outdated_note,
 };
 use crate::filter::spec::FilterSpec;
-use crate::filter::time_outliers::{CheckedKeys, TimeOutliers};
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Result};
 use coua::window::Generations;
-use coua::{Filter, IfPresent, Insertion};
+use coua::{Filter, Insertion};
 
 #[derive(Debug)]
 pub(super) struct MemoryFilter {
     filter: Generations,
     outcomes: Vec<Insertion>,
-    outliers: TimeOutliers,
 }
 
 impl MemoryFilter {
     /// Builds a new filter.
     pub(super) fn new(spec: &FilterSpec) -> Result<Self> {
-        let (filter, outcomes) = (spec.build()?, Vec::new());
-        Ok(Self { filter, outcomes, outliers: TimeOutliers::default() })
+        Ok(Self { filter: spec.build()?, outcomes: Vec::new() })
     }
 }
 
@@ -35,22 +32,15 @@ impl RunFilter for MemoryFilter {
     /// Only `dedup` has a temporary filter.
     fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
         clock::advance(&mut self.filter);
-        let checked = self.outliers.check(&self.filter, batch);
         let Batch { keys, answers, .. } = batch;
-        let as_they_are = (keys.hashes.as_slice(), keys.when());
-        let (hashes, when) = checked.as_ref().map_or(as_they_are, CheckedKeys::parts);
-        let if_present = IfPresent::Skip;
-        let mut result = self.filter.insert_each(hashes, when, if_present, &mut self.outcomes);
-        if let Some(checked) = checked {
-            result = checked.restore(&mut self.outcomes, result, op);
-        }
+        let (when, if_present) = (keys.when(), op.if_present());
+        let result = self.filter.insert_each(&keys.hashes, when, if_present, &mut self.outcomes);
         answers.record(&self.outcomes, result);
         result.map_err(Stop::full)
     }
 
     fn doubts(&self, _op: Op) -> Doubts {
-        let notes = outdated_note(&self.filter).into_iter().chain(self.outliers.note_left_out());
-        Doubts { notes: notes.collect(), ..Doubts::default() }
+        Doubts { notes: outdated_note(&self.filter).into_iter().collect(), ..Doubts::default() }
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {

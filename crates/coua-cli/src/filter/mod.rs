@@ -14,7 +14,6 @@ mod sharded_file;
 mod sharded_memory;
 mod sharding;
 pub(crate) mod spec;
-mod time_outliers;
 
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};

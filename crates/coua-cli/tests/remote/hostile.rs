@@ -17,7 +17,7 @@ const COMMANDS: [(&str, &str); 5] = [
     ("dedup", "CF.INSERTNX"),
 ];
 
-const STEPS_BEFORE: [&str; 4] = ["CLIENT", "COMMAND", "HELLO", "CF.INFO"];
+const STEPS_BEFORE: [&str; 3] = ["COMMAND", "HELLO", "CF.INFO"];
 
 fn spawn(command: &str, at: &str) -> Child {
     let program = env!("CARGO_BIN_EXE_coua");
@@ -162,7 +162,7 @@ fn servers_that_close_are_told() {
 /// Like protected mode, for clients from other machines.
 #[test]
 fn a_server_that_speaks_with_nobody_from_here_is_told() {
-    let denied = manners("CLIENT", b"-DENIED it is in protected mode\r\n", Then::Close);
+    let denied = manners("COMMAND", b"-DENIED it is in protected mode\r\n", Then::Close);
     let told = told("dedup", denied);
     assert!(told.contains(": DENIED it is in protected mode"), "{told}");
 }

@@ -271,7 +271,6 @@ impl Connection {
         let stream = BufReader::new(stream(address, node, answering)?);
         let mut connection = Self { stream, answering, prefix: "" };
         connection.log_in(address)?;
-        connection.send_name()?;
         if address.database != 0 {
             connection.call(&ServerCommand::new("SELECT").arg(address.database.to_string()))?;
         }
@@ -297,22 +296,6 @@ impl Connection {
             }
             other => other.map(drop),
         }
-    }
-
-    /// Names this client for CLIENT LIST. Older servers may not know the command, and users may not be allowed to use
-    /// it.
-    fn send_name(&mut self) -> Result<(), LinkError> {
-        for named in [["LIB-NAME", "coua"], ["LIB-VER", env!("CARGO_PKG_VERSION")]] {
-            match self.call(&ServerCommand::new("CLIENT").arg("SETINFO").args(named)) {
-                // The server accepts no client from this host, and closes the connection.
-                Err(LinkError::Refused(text)) if text.starts_with("DENIED") => {
-                    return Err(LinkError::Refused(text));
-                }
-                Ok(_) | Err(LinkError::Refused(_)) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 
     fn limit(&mut self, left: u64, bytes: u64) {

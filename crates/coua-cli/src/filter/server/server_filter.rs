@@ -44,8 +44,6 @@ struct ServerFilter {
     is_lost: bool,
     /// Keys recorded after the record for which there was no room.
     after_full: BlockKeys,
-    /// Keys that passed because it is unknown whether they were seen, since the last block without doubts.
-    passed: HashSet<Vec<u8>>,
     /// Keys that are recorded, but perhaps not in the output.
     unsynced: BlockKeys,
     synced: Instant,
@@ -83,7 +81,6 @@ pub(crate) fn open(
         hash_bits: found.hash_bits,
         is_lost: false,
         after_full: BlockKeys::default(),
-        passed: HashSet::new(),
         unsynced: BlockKeys::default(),
         synced: Instant::now(),
     }))
@@ -123,24 +120,21 @@ impl ServerFilter {
 
     /// Decides which keys count as new.
     ///
-    /// A key that was present at the second attempt may have been inserted by the first, whose answer was lost: it
-    /// counts as new, once while answers are in doubt. So does a key without an answer.
+    /// A key that was present at the second attempt may have been inserted by the first, whose reply was lost: it counts
+    /// as new, once in a block. So does a key without an answer.
     fn classify(&mut self, keys: &BlockKeys, given: &[KeyAnswer], answers: &mut Answers) {
-        let mut all_is_known = true;
+        let mut passed = HashSet::new();
         for (answer, (key, hash)) in given.iter().zip(keys.contents.iter().zip(&keys.hashes)) {
-            let is_new = if let KeyAnswer { number: Some(number @ 0..), in_doubt: false } = answer {
-                *number > 0 && !self.passed.contains(key)
-            } else {
-                all_is_known = false;
-                self.passed.insert(key.to_vec())
+            let is_new = match answer {
+                KeyAnswer { number: Some(number @ 0..), in_doubt: false } => {
+                    *number > 0 && !passed.contains(key)
+                }
+                _ => passed.insert(key),
             };
             if is_new {
                 log_key(&mut self.unsynced, key, *hash);
             }
             answers.found.push(Seen::from(!is_new));
-        }
-        if all_is_known {
-            self.passed.clear();
         }
     }
 

@@ -142,74 +142,6 @@ fn hours(records: &[(u64, &str)]) -> String {
 
 const BY_HOUR: [&str; 4] = ["--window", "4h", "-k2", "--time-field=1"];
 
-#[test]
-fn one_record_far_ahead_forgets_nothing() {
-    let text =
-        hours(&[(0, "a"), (900, "bad"), (1, "a"), (800, "bad"), (2, "b"), (3, "a"), (3, "b")]);
-    let unique = hours(&[(0, "a"), (900, "bad"), (800, "bad"), (2, "b")]);
-    let folder = Folder::new();
-    let file = folder.file("records", &text);
-    for threads in ["1", "3"] {
-        for kept in [&[][..], &["--filter", &folder.join(threads)]] {
-            let run = run([&["dedup", "-j", threads, &file], kept, &BY_HOUR].concat());
-            let words = format!(
-                "coua: {file}: record 2: dated more than a window after its neighbors; not \
-                 remembered: 2 records\n"
-            );
-            assert_eq!((run.stderr.clone().as_str(), run.text()), (words.as_str(), unique.clone()));
-        }
-    }
-}
-
-#[test]
-fn the_next_record_confirms_a_jump() {
-    let text = hours(&[
-        (0, "a"),
-        (900, "c"),
-        (901, "a"),
-        (902, "c"),
-        (3000, "x"),
-        (4000, "y"),
-        (4001, "x"),
-    ]);
-    let unique = hours(&[(0, "a"), (900, "c"), (901, "a"), (3000, "x"), (4000, "y"), (4001, "x")]);
-    let run = run_with(text.as_bytes(), [&["dedup"][..], &BY_HOUR].concat());
-    assert_eq!((run.stderr.clone().as_str(), run.text()), ("", unique));
-}
-
-/// The filter holds the record for the next run.
-#[test]
-fn a_run_that_ends_with_a_jump() {
-    let (begin, ahead) =
-        (hours(&[(0, "a"), (1, "b"), (900, "c")]), "dated more than a window after");
-    for (next, unique) in [
-        (&[(901, "c"), (902, "b")][..], &[(902, "b")][..]),
-        (&[(2, "a"), (3, "c"), (3, "b")], &[(3, "c")]),
-    ] {
-        let folder = Folder::new();
-        let run = dedup(&folder, &begin, &BY_HOUR);
-        assert!(run.stderr.contains(ahead), "{}", run.stderr);
-        assert_eq!(run.stdout, begin.as_bytes());
-        assert_eq!(info(&folder, &[])["items"], 2);
-        assert_eq!(dedup(&folder, &hours(next), &BY_HOUR).text(), hours(unique));
-    }
-    let folder = Folder::new();
-    assert_eq!(dedup(&folder, &begin, &BY_HOUR).stdout, begin.as_bytes());
-    let words = "a record of an earlier run: dated more than a window after";
-    let run = dedup(&folder, &hours(&[(1, "a")]), &BY_HOUR);
-    assert!(run.stderr.contains(words) && run.stdout.is_empty(), "{}", run.stderr);
-}
-
-/// Then no second record is needed.
-#[test]
-fn the_systems_clock_confirms_a_time() {
-    let folder = Folder::new();
-    let now = ["COUA_NOW", "1503240000"];
-    dedup(&folder, &hours(&[(0, "a"), (1, "b")]), &[&BY_HOUR[..], &now].concat()).good();
-    let run = dedup(&folder, &hours(&[(899, "c")]), &[&BY_HOUR[..], &now].concat());
-    assert_eq!((run.stderr.as_str(), info(&folder, &[])["items"].as_u64()), ("", Some(1)));
-}
-
 /// The borders of blocks and the number of threads make no difference.
 #[test]
 fn jumps_anywhere() {
@@ -222,22 +154,11 @@ fn jumps_anywhere() {
             (hour + ahead, (random % 50).to_string())
         })
         .collect();
-    let (mut clock, mut held) = (None, None);
+    let mut clock = None;
     let mut seen: Vec<(String, u64)> = Vec::new();
     let mut expected = Vec::new();
     for (hour, key) in &records {
         // Windows of 8 hours with generations of one hour.
-        let forgets = |clock: Option<u64>| clock.is_some_and(|clock| hour - clock >= 9);
-        let before = clock.filter(|clock| hour >= clock);
-        if let Some((time, key)) = held.take().filter(|_| before.is_some() && forgets(before)) {
-            (seen, clock) = (vec![(key, time)], Some(time));
-        }
-        let before = clock.filter(|clock| hour >= clock);
-        if before.is_some() && forgets(before) {
-            held = Some((*hour, key.clone()));
-            expected.push((*hour, key.as_str()));
-            continue;
-        }
         let now = clock.map_or(*hour, |clock| clock.max(*hour));
         clock = Some(now);
         seen.retain(|(_, time)| now - time < 9);
