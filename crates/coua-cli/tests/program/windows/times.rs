@@ -1,7 +1,7 @@
 //! Windows by the records' own times: their place, their format, and invalid ones.
 
-use super::{dedup, info};
-use crate::support::{Folder, json, run, run_with};
+use super::dedup;
+use crate::support::{Folder, json, run_with};
 
 const EVENTS: &str = "\
     2026-01-01T10:00:00Z,a\n\
@@ -154,7 +154,7 @@ fn jumps_anywhere() {
             (hour + ahead, (random % 50).to_string())
         })
         .collect();
-    let mut clock = None;
+    let mut clock: Option<u64> = None;
     let mut seen: Vec<(String, u64)> = Vec::new();
     let mut expected = Vec::new();
     for (hour, key) in &records {
