@@ -6,8 +6,7 @@
 //! in place of `first`. (`docs/decisions/0020-two-passes-of-records.md`)
 
 use crate::filter::collisions::{self, Answered};
-use crate::filter::op::{NoRoom, Op, Stop};
-use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
+use crate::filter::run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
 use crate::filter::sharding::{self, HASH_BITS, outcomes, stop_at_refusal};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, Group, Known};

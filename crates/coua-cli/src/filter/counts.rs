@@ -1,8 +1,7 @@
 //! The counters of a run.
 
 use crate::filter::collisions::{self, Answered};
-use crate::filter::op::Op;
-use crate::filter::run_filter::{Summary, SummaryRequest};
+use crate::filter::run_filter::{Op, Summary, SummaryRequest};
 use crate::key::{Answers, Seen};
 use crate::terminal::{Report, ReportFormat, counted, grouped, known, significant};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,8 @@
 //! A filter in a file, opened for writing.
 
 use crate::clock;
-use crate::filter::op::{Op, Stop};
 use crate::filter::run_filter::{
-    Doubts, Profile, RunFilter, Stage, Summary, SummaryRequest, outdated_note,
+    Doubts, Op, Profile, RunFilter, Stage, Stop, Summary, SummaryRequest, outdated_note,
 };
 use crate::filter::sharded_file::ShardedFile;
 use crate::key::{KeySpec, Seen};

@@ -5,28 +5,24 @@ pub(crate) mod copies;
 mod counts;
 mod file_filter;
 pub(crate) mod filter_file;
-mod memory_filter;
-mod op;
+mod memory;
 mod read_only_file;
 mod run_filter;
 pub(crate) mod server;
 mod sharded_file;
-mod sharded_memory;
 mod sharding;
 pub(crate) mod spec;
 
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{FilterFile, check_files};
-pub(crate) use op::{NoRoom, Op, Stop};
-pub(crate) use run_filter::{Doubts, Profile, RunFilter, Stage, Summary};
+pub(crate) use run_filter::{Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop, Summary};
 pub(crate) use server::Address;
 pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, WindowSpec};
 
 use crate::input::Survey;
 use crate::terminal::{Result, Verbosity};
-use memory_filter::MemoryFilter;
+use memory::{MemoryFilter, ShardedMemory};
 use read_only_file::ReadOnlyFile;
-use sharded_memory::ShardedMemory;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

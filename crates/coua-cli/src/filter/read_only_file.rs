@@ -1,9 +1,7 @@
 //! A filter file that is only read, by one or more threads.
 
 use crate::clock;
-use crate::filter::op::Op;
-use crate::filter::op::Stop;
-use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
+use crate::filter::run_filter::{Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
 use crate::key::{Answers, BlockKeys, KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::terminal::{FilterFigures, Result};

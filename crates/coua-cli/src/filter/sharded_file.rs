@@ -4,7 +4,7 @@
 //! can be committed however far ahead the shards are. For everything else they must not be ahead: then no more blocks
 //! are [accepted](Prefetch::accepts), and once all others are answered, the shards are joined.
 
-use crate::filter::op::{Op, Stop};
+use crate::filter::run_filter::{Op, Stop};
 use crate::filter::sharding;
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Prefetch, Unanswered};

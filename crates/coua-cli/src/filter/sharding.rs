@@ -3,7 +3,7 @@
 //! Each shard processes the blocks in their order, whichever thread does it, and however far the other shards are. So
 //! the answers are the same as with one thread.
 
-use crate::filter::op::{Op, Stop};
+use crate::filter::run_filter::{Op, Stop};
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use coua::shards::{Division, ShardGuard};
 use coua::window::When;

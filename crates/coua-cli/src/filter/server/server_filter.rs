@@ -10,8 +10,9 @@ use super::remote_filter::RemoteFilter;
 use super::reserve::ReserveOptions;
 use crate::clock::window_text;
 use crate::filter::collisions::{self, Answered};
-use crate::filter::op::{NoRoom, Op, Stop};
-use crate::filter::run_filter::{Doubts, Profile, RunFilter, Stage, Summary, SummaryRequest};
+use crate::filter::run_filter::{
+    Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop, Summary, SummaryRequest,
+};
 use crate::filter::{Address, FilterSpec};
 use crate::key::{Answers, BlockKeys, KeySpec, Seen, Wanted};
 use crate::pipeline::Batch;

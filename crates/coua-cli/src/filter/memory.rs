@@ -1,26 +1,66 @@
-//! A filter in memory for several threads, with as many shards as are useful.
+//! Filters in memory, dropped at the end: one for a single thread, or as many shards as several threads can use. Only
+//! `dedup` has them.
 
-use crate::filter::op::{Op, Stop};
-use crate::filter::run_filter::{Profile, RunFilter, Summary, SummaryRequest};
+use crate::clock;
+use crate::filter::run_filter::{
+    Doubts, Op, Profile, RunFilter, Stop, Summary, SummaryRequest, outdated_note,
+};
 use crate::filter::sharding::{self, HASH_BITS};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, Group};
 use crate::pipeline::{Batch, Prefetch, Unanswered};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
-use coua::CuckooFilter;
 use coua::shards::{Division, Shards};
+use coua::window::Generations;
+use coua::{CuckooFilter, Filter, Insertion};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub(crate) struct ShardedMemory {
+pub(super) struct MemoryFilter {
+    filter: Generations,
+    outcomes: Vec<Insertion>,
+}
+
+impl MemoryFilter {
+    /// Builds a new filter.
+    pub(super) fn new(spec: &FilterSpec) -> Result<Self> {
+        Ok(Self { filter: spec.build()?, outcomes: Vec::new() })
+    }
+}
+
+impl RunFilter for MemoryFilter {
+    fn profile(&self) -> Profile {
+        Profile { window: self.filter.window(), ..Profile::new(self.filter.hasher()) }
+    }
+
+    fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
+        clock::advance(&mut self.filter);
+        let Batch { keys, answers, .. } = batch;
+        let (when, if_present) = (keys.when(), op.if_present());
+        let result = self.filter.insert_each(&keys.hashes, when, if_present, &mut self.outcomes);
+        answers.record(&self.outcomes, result);
+        result.map_err(Stop::full)
+    }
+
+    fn doubts(&self, _op: Op) -> Doubts {
+        Doubts { notes: outdated_note(&self.filter).into_iter().collect(), ..Doubts::default() }
+    }
+
+    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+        Ok(Summary::of(FilterFigures::from(&self.filter), request))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct ShardedMemory {
     shards: Shards,
 }
 
 impl ShardedMemory {
     /// Builds as many shards as `threads` can use.
-    pub(crate) fn new(spec: &FilterSpec, threads: NonZeroUsize) -> Result<Self> {
+    pub(super) fn new(spec: &FilterSpec, threads: NonZeroUsize) -> Result<Self> {
         Ok(Self { shards: spec.build_shards(Division::for_threads(threads))? })
     }
 
@@ -89,7 +129,6 @@ impl Prefetch for ShardedMemory {
     }
 
     fn query_shard(&self, shard: usize, group: &mut Group) {
-        // Only `dedup` has a temporary filter.
         sharding::ask(&mut self.shards.shard(shard), Op::Dedup, group);
     }
 }
