@@ -4,9 +4,8 @@ use crate::clock;
 use crate::filter::run_filter::{
     Doubts, Op, Profile, RunFilter, Stage, Stop, Summary, SummaryRequest, outdated_note,
 };
-use crate::filter::sharded_file::ShardedFile;
 use crate::key::{KeySpec, Seen};
-use crate::pipeline::{Batch, Prefetch, Unanswered};
+use crate::pipeline::Batch;
 use crate::record::LARGE_BLOCK;
 use crate::runs::Runs;
 use crate::terminal::message::store_reason;
@@ -14,8 +13,6 @@ use crate::terminal::{Exit, Failure, FilterFigures, Result, message};
 use coua::window::Generations;
 use coua::{BatchFull, Filter};
 use coua_store::{Reason, Store, StoreError};
-use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct FileFilter {
@@ -28,18 +25,9 @@ pub(crate) struct FileFilter {
     noted: Runs,
     /// The content of the file if saving fails.
     saved: Saved,
-    /// The shards, if several threads may change the filter.
-    sharded: Option<Arc<ShardedFile>>,
     /// The key options. The notes of the file have them only once there may be keys.
     key_spec: Option<KeySpec>,
-    /// Whether a commit waits until the shards are not ahead.
-    is_held: bool,
-    /// Below this many items the filter is not sharded.
-    least_items: u64,
 }
-
-/// For blocks of fewer keys, sharding a filter does not pay.
-const FEWEST_KEYS: usize = 512;
 
 /// The content of a filter's file if saving fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,22 +46,7 @@ impl FileFilter {
     pub(super) fn new(store: Store, name: String, saved: Saved) -> Result<Self> {
         let runs = Runs::of(store.notes(), &name)?;
         let noted = runs.clone();
-        Ok(Self {
-            store,
-            name,
-            runs,
-            noted,
-            saved,
-            sharded: None,
-            key_spec: None,
-            is_held: false,
-            least_items: 0,
-        })
-    }
-
-    /// Lets several threads change it.
-    pub(super) fn for_threads(self, op: Op, threads: NonZeroUsize) -> Self {
-        Self { sharded: ShardedFile::new(&self.store, op, threads).map(Arc::new), ..self }
+        Ok(Self { store, name, runs, noted, saved, key_spec: None })
     }
 
     pub(crate) fn content(&self) -> &Generations {
@@ -96,21 +69,7 @@ impl FileFilter {
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
 
-    /// Shards the filter for several threads that do `op`, if that pays after a first block of `keys` keys.
-    fn consider_sharding(&mut self, op: Op, keys: usize) {
-        let Some(sharded) = self.sharded.as_ref().filter(|sharded| sharded.does(op)) else {
-            return;
-        };
-        if self.is_held || keys < FEWEST_KEYS || self.store.is_divided() {
-            return;
-        }
-        let items = self.content().len();
-        if items >= self.least_items && !sharded.divide(&mut self.store, keys) {
-            self.least_items = items + items / 8 + 1;
-        }
-    }
-
-    /// Does `op` with the keys of a block, in this thread.
+    /// Changes the filter by the keys of a block.
     fn change(&mut self, op: Op, batch: &mut Batch) -> Result<(), BatchFull> {
         if self.content().window().is_some() {
             self.advance_clock();
@@ -157,13 +116,11 @@ impl FileFilter {
 impl RunFilter for FileFilter {
     fn profile(&self) -> Profile {
         let (filter, name) = (self.content(), self.name.clone());
-        let none = || Arc::new(()) as Arc<dyn Prefetch>;
         Profile {
             name,
             window: filter.window(),
             items: filter.len(),
             block_bytes: LARGE_BLOCK,
-            prefetch: self.sharded.clone().map_or_else(none, |sharded| sharded as _),
             is_saved: true,
             ..Profile::new(filter.hasher())
         }
@@ -183,43 +140,15 @@ impl RunFilter for FileFilter {
     }
 
     fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
-        if let Some(sharded) = &self.sharded {
-            if batch.answers.is_answered {
-                return sharded.answer(&mut self.store, &batch.keys, &mut batch.answers);
-            }
-            sharded.join(&mut self.store);
-        }
         if op == Op::Check {
             let found = self.content().contains_batch(&batch.keys.hashes);
             batch.answers.found.extend(found.into_iter().map(Seen::from));
             return Ok(());
         }
-        self.change(op, batch).map_err(Stop::full)?;
-        self.consider_sharding(op, batch.keys.hashes.len());
-        Ok(())
-    }
-
-    fn can_commit(&mut self) -> bool {
-        let Some(sharded) = &self.sharded else { return true };
-        if self.store.is_divided() && self.store.commit_takes_filter() {
-            self.is_held = !sharded.hold();
-            if self.is_held {
-                return false;
-            }
-            sharded.join(&mut self.store);
-        }
-        true
-    }
-
-    fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) -> Result<()> {
-        if let Some(sharded) = &self.sharded {
-            sharded.end(&mut self.store, &unanswered);
-        }
-        Ok(())
+        self.change(op, batch).map_err(Stop::full)
     }
 
     fn commit(&mut self, stage: Stage) -> Result<()> {
-        self.is_held = false;
         self.write_notes()?;
         if stage == Stage::Checkpoint {
             self.write_key_spec()?;

@@ -8,12 +8,12 @@ use crate::filter::run_filter::{
 use crate::filter::sharding::{self, HASH_BITS};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, Group};
-use crate::pipeline::{Batch, Prefetch, Unanswered};
+use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
 use coua::shards::{Division, Shards};
-use coua::window::Generations;
-use coua::{CuckooFilter, Filter, Insertion};
+use coua::window::{Generations, When};
+use coua::{CuckooFilter, Filter, IfPresent, Insertion};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -64,19 +64,6 @@ impl ShardedMemory {
         Ok(Self { shards: spec.build_shards(Division::for_threads(threads))? })
     }
 
-    /// Merges the answers of the shards.
-    fn merge(&self, keys: &BlockKeys, answers: &mut Answers) -> Result<(), Stop> {
-        let merged = sharding::merge(self.shards.division(), keys, answers);
-        if merged.is_err() {
-            answers.groups.iter().enumerate().for_each(|(shard, group)| self.undo(shard, group));
-        }
-        merged
-    }
-
-    fn undo(&self, shard: usize, group: &Group) {
-        sharding::undo(&mut self.shards.shard(shard), group);
-    }
-
     /// The figures of all shards together.
     fn figures(&self) -> FilterFigures {
         let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
@@ -104,14 +91,7 @@ impl RunFilter for Arc<ShardedMemory> {
     }
 
     fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
-        self.merge(&batch.keys, &mut batch.answers)
-    }
-
-    fn end_of_blocks(&mut self, unanswered: Vec<Unanswered>) -> Result<()> {
-        for Unanswered { shard, group } in &unanswered {
-            self.undo(*shard, group);
-        }
-        Ok(())
+        sharding::merge(self.shards.division(), &batch.keys, &mut batch.answers)
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
@@ -129,7 +109,11 @@ impl Prefetch for ShardedMemory {
     }
 
     fn query_shard(&self, shard: usize, group: &mut Group) {
-        sharding::ask(&mut self.shards.shard(shard), Op::Dedup, group);
+        let mut shard = self.shards.shard(shard);
+        group.items_before = shard.len();
+        let Group { hashes, outcomes, .. } = group;
+        let result = shard.verbs().insert_each(hashes, When::Now, IfPresent::Skip, outcomes);
+        sharding::stop_at_refusal(group, result);
     }
 }
 
@@ -152,7 +136,7 @@ mod tests {
         filter.lookup(&keys, &mut answers);
         let groups = &mut answers.groups;
         groups.iter_mut().enumerate().for_each(|(shard, group)| filter.query_shard(shard, group));
-        let result = filter.merge(&keys, &mut answers);
+        let result = sharding::merge(filter.shards.division(), &keys, &mut answers);
         (answers.found, result)
     }
 
@@ -203,7 +187,6 @@ mod tests {
             let new = found.iter().filter(|found| **found == Seen::New).count();
             assert_eq!(new, different.len());
             assert!(no_room.why.contains(&format!("{new} item")), "of both shards: {no_room:?}");
-            assert_eq!(filter.figures().items, new as u64, "what came after it is taken back");
         }
         assert!(stopped.iter().all(|times| *times > 0), "each shard once: {stopped:?}");
     }

@@ -9,7 +9,6 @@ mod memory;
 mod read_only_file;
 mod run_filter;
 pub(crate) mod server;
-mod sharded_file;
 mod sharding;
 pub(crate) mod spec;
 
@@ -44,13 +43,13 @@ pub(crate) fn open(
             let file = FilterFile::lock(path, verbosity)?;
             file.report_links(verbosity);
             let filter = file.open_or_build(spec, inputs, threads)?;
-            Box::new(filter.for_threads(op, threads))
+            Box::new(filter)
         }
         Some(Location::File(path)) if op.changes() => {
             let file = FilterFile::lock_existing(path, verbosity)?;
             file.report_links(verbosity);
             let filter = file.open(filter_file::expecting(inputs).threads(threads), spec)?;
-            Box::new(filter.for_threads(op, threads))
+            Box::new(filter)
         }
         Some(Location::File(path)) => {
             let view = filter_file::view(path, filter_file::expecting(inputs), &spec.secret)?;

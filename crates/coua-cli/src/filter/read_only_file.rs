@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::filter::run_filter::{Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
 use crate::key::{Answers, BlockKeys, KeySpec, Seen};
-use crate::pipeline::{Batch, Prefetch, Unanswered};
+use crate::pipeline::{Batch, Prefetch};
 use crate::terminal::{FilterFigures, Result};
 use coua_store::View;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -74,7 +74,7 @@ impl RunFilter for Arc<ReadOnlyFile> {
         Ok(())
     }
 
-    fn end_of_blocks(&mut self, _unanswered: Vec<Unanswered>) -> Result<()> {
+    fn end_of_blocks(&mut self) -> Result<()> {
         Ok(self.view().check_origin()?)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::filter::collisions::{Answered, among_repeats};
 use crate::key::{KeySpec, Wanted};
-use crate::pipeline::{Batch, Prefetch, Unanswered};
+use crate::pipeline::{Batch, Prefetch};
 use crate::record::BLOCK;
 use crate::runs::Runs;
 use crate::terminal::{Failure, FilterFigures, Result, counted, grouped};
@@ -34,19 +34,13 @@ pub(crate) trait RunFilter: Debug {
         false
     }
 
-    /// Whether the answered changes can be committed. If not, the shards soon stop being ahead of the answers.
-    fn can_commit(&mut self) -> bool {
-        true
-    }
-
     /// Commits all changes so far, and those of the runs. The outputs contain everything that was answered.
     fn commit(&mut self, _stage: Stage) -> Result<()> {
         Ok(())
     }
 
-    /// Rolls back changes of the shards for unanswered blocks. No block follows. Returns an error if the file of a filter
-    /// that is only read has changed.
-    fn end_of_blocks(&mut self, _unanswered: Vec<Unanswered>) -> Result<()> {
+    /// Ends the work. Returns an error if the file of a filter that is only read has changed.
+    fn end_of_blocks(&mut self) -> Result<()> {
         Ok(())
     }
 

@@ -3,12 +3,10 @@
 //! Each shard processes the blocks in their order, whichever thread does it, and however far the other shards are. So
 //! the answers are the same as with one thread.
 
-use crate::filter::run_filter::{Op, Stop};
+use crate::filter::run_filter::Stop;
 use crate::key::{Answers, BlockKeys, Group, Seen};
-use coua::shards::{Division, ShardGuard};
-use coua::window::When;
+use coua::shards::Division;
 use coua::{BatchFull, Insertion, KeyHash};
-use std::iter::zip;
 
 /// Bits of a hash that shards remember together.
 pub(super) const HASH_BITS: f64 = 64.0;
@@ -23,8 +21,8 @@ pub(super) fn group(division: Division, keys: &BlockKeys, answers: &mut Answers)
     }
 }
 
-/// Puts the answers of the groups in the order of the keys, up to the first key for which a shard had no room; later
-/// answers stay in the groups. The shards form one filter for the user.
+/// Puts the answers of the groups in the order of the keys, up to the first key for which a shard had no room. The
+/// shards form one filter for the user.
 pub(super) fn merge(
     division: Division,
     keys: &BlockKeys,
@@ -33,7 +31,6 @@ pub(super) fn merge(
     let Some(shard) = merge_found(division, keys, answers) else { return Ok(()) };
     let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
     let items = before + answers.count(Seen::New);
-    drop_answered(division, keys, answers);
     let mut stopped =
         answers.groups[shard].stopped.expect("a shard without room for a key says so");
     (stopped.done, stopped.full.items) = (answers.found.len(), items);
@@ -56,37 +53,12 @@ fn merge_found(division: Division, keys: &BlockKeys, answers: &mut Answers) -> O
     None
 }
 
-fn drop_answered(division: Division, keys: &BlockKeys, answers: &mut Answers) {
-    let mut answered = vec![0; division.shards()];
-    keys.hashes[..answers.found.len()]
-        .iter()
-        .for_each(|hash| answered[division.shard_of(*hash)] += 1);
-    for (group, answered) in zip(&mut answers.groups, answered) {
-        group.hashes.drain(..answered);
-        group.outcomes.drain(..answered);
-    }
-}
-
 /// Puts the numbers of copies in the order of the keys.
 pub(super) fn merge_totals(division: Division, keys: &BlockKeys, answers: &mut Answers) {
     let Answers { groups, totals, .. } = answers;
     let mut of_shards: Vec<_> = groups.iter().map(|group| group.totals.iter()).collect();
     let next = |hash: &KeyHash| of_shards[division.shard_of(*hash)].next().copied().unwrap_or(0);
     totals.extend(keys.hashes.iter().map(next));
-}
-
-/// Applies `op` to the keys of a shard, up to the first for which it has no room.
-pub(super) fn ask(shard: &mut ShardGuard<'_>, op: Op, group: &mut Group) {
-    let Group { hashes, outcomes: answers, .. } = group;
-    group.items_before = shard.len();
-    let result = if op == Op::Remove {
-        answers.clear();
-        answers.extend(outcomes(shard.verbs().remove_batch(hashes)));
-        Ok(())
-    } else {
-        shard.verbs().insert_each(hashes, When::Now, op.if_present(), answers)
-    };
-    stop_at_refusal(group, result);
 }
 
 /// Drops the outcomes from the first key for which there was no room.
@@ -103,11 +75,4 @@ pub(super) fn outcomes(
 ) -> impl Iterator<Item = Insertion> {
     let outcome = |is_there| if is_there { Insertion::AlreadyPresent } else { Insertion::Inserted };
     are_there.into_iter().map(outcome)
-}
-
-/// Removes the keys that a shard has inserted.
-pub(super) fn undo(shard: &mut ShardGuard<'_>, group: &Group) {
-    let inserted =
-        zip(&group.hashes, &group.outcomes).filter(|(_, it)| **it == Insertion::Inserted);
-    shard.verbs().remove_batch(&inserted.map(|(hash, _)| *hash).collect::<Vec<_>>());
 }

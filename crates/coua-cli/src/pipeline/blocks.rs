@@ -1,10 +1,9 @@
 //! The blocks between reading and answering, in their order.
 
-use super::interface::{Batch, Prefetch, Unanswered};
+use super::interface::Batch;
 use crate::key::Group;
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Arc;
 
 /// The unanswered blocks. Blocks are numbered from 0.
 pub(super) struct Blocks {
@@ -14,9 +13,9 @@ pub(super) struct Blocks {
     first: u64,
     /// The number of the first block that no thread has begun to hash.
     unhashed: u64,
-    turns: ShardTurns,
-    /// The groups that shards processed without an answer, at the end.
-    pub(super) unanswered: Vec<Unanswered>,
+    /// The next block of each shard of the filter, which may process blocks before their turn; `None` while a thread
+    /// works on the shard.
+    shards: Vec<Option<u64>>,
 }
 
 /// The state of a block.
@@ -29,19 +28,6 @@ enum BlockStage {
     Ready(Batch),
 }
 
-/// The blocks that the shards of the filter may process before their turn.
-struct ShardTurns {
-    prefetch: Arc<dyn Prefetch>,
-    /// The next block of each shard; `None` while a thread works on the shard.
-    next: Vec<Option<u64>>,
-    /// Shards may process the blocks before this one.
-    until: u64,
-    /// Shards must wait until the command has answered the oldest block without them.
-    is_alone: bool,
-    /// The answering thread has taken a block.
-    is_answering: bool,
-}
-
 /// The keys of a block that belong to a shard, for that shard.
 pub(super) struct ShardTask {
     pub(super) shard: usize,
@@ -50,10 +36,8 @@ pub(super) struct ShardTask {
 }
 
 impl Blocks {
-    pub(super) fn new(prefetch: Arc<dyn Prefetch>) -> Self {
-        let next = vec![Some(0); prefetch.shards()];
-        let turns = ShardTurns { prefetch, next, until: 0, is_alone: false, is_answering: false };
-        Self { stages: VecDeque::new(), first: 0, unhashed: 0, turns, unanswered: Vec::new() }
+    pub(super) fn new(shards: usize) -> Self {
+        Self { stages: VecDeque::new(), first: 0, unhashed: 0, shards: vec![Some(0); shards] }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -71,14 +55,7 @@ impl Blocks {
         let batch = mem::take(batch);
         self.stages.pop_front();
         self.first += 1;
-        self.turns.is_answering = true;
         Some(batch)
-    }
-
-    /// Records that the block last taken was answered.
-    pub(super) fn record_answered(&mut self) {
-        self.turns.is_alone &= !mem::take(&mut self.turns.is_answering);
-        self.let_shards_ahead();
     }
 
     /// Adds a block that was read.
@@ -105,43 +82,19 @@ impl Blocks {
 
     /// Puts a hashed block back.
     pub(super) fn record_hashed(&mut self, number: u64, batch: Batch) {
-        let shards = self.turns.next.len();
+        let shards = self.shards.len();
         if let Some(block) = self.block(number) {
             *block = match shards {
                 0 => BlockStage::Ready(batch),
                 _ => BlockStage::Hashed(batch, shards),
             };
         }
-        self.let_shards_ahead();
-    }
-
-    /// Lets shards process the next blocks, as far as the filter accepts them.
-    fn let_shards_ahead(&mut self) {
-        let turns = &mut self.turns;
-        while !turns.is_alone {
-            let is_oldest = turns.until == self.first;
-            let block = turns.until.checked_sub(self.first);
-            let block = block.and_then(|place| self.stages.get_mut(place as usize));
-            let Some(block) = block else { break };
-            let BlockStage::Hashed(batch, _) = block else { break };
-            batch.answers.is_answered = turns.prefetch.accepts(&batch.keys);
-            if !batch.answers.is_answered {
-                if turns.is_answering || !is_oldest {
-                    break;
-                }
-                *block = BlockStage::Ready(mem::take(batch));
-                turns.next.fill(Some(turns.until + 1));
-                turns.is_alone = true;
-            }
-            turns.until += 1;
-        }
     }
 
     /// The shard with the oldest next block, if that is hashed, and the block.
     fn next_shard(&self) -> Option<(usize, u64)> {
-        let next = self.turns.next.iter().enumerate();
-        let free = next.filter_map(|(shard, next)| Some(((*next)?, shard)));
-        let (block, shard) = free.min().filter(|(block, _)| *block < self.turns.until)?;
+        let next = self.shards.iter().enumerate();
+        let (block, shard) = next.filter_map(|(shard, next)| Some(((*next)?, shard))).min()?;
         let stage = self.stages.get((block - self.first) as usize)?;
         matches!(stage, BlockStage::Hashed(..)).then_some((shard, block))
     }
@@ -155,17 +108,14 @@ impl Blocks {
         let (shard, block) = self.next_shard()?;
         let Some(BlockStage::Hashed(batch, _)) = self.block(block) else { return None };
         let group = mem::take(&mut batch.answers.groups[shard]);
-        self.turns.next[shard] = None;
+        self.shards[shard] = None;
         Some(ShardTask { shard, block, group })
     }
 
     /// Puts the group of a shard back into its block.
     pub(super) fn record_shard(&mut self, ShardTask { shard, block, group, .. }: ShardTask) {
-        self.turns.next[shard] = Some(block + 1);
-        let Some(stage) = self.block(block) else {
-            self.unanswered.push(Unanswered { shard, group });
-            return;
-        };
+        self.shards[shard] = Some(block + 1);
+        let Some(stage) = self.block(block) else { return };
         if let BlockStage::Hashed(batch, left) = stage {
             batch.answers.groups[shard] = group;
             *left -= 1;
@@ -177,13 +127,7 @@ impl Blocks {
 
     /// Drops all blocks, because a reading thread may wait for their memory.
     pub(super) fn end(&mut self) {
-        for stage in mem::take(&mut self.stages) {
-            if let BlockStage::Hashed(batch, _) | BlockStage::Ready(batch) = stage {
-                let groups = batch.answers.groups.into_iter().enumerate();
-                let done = groups.filter(|(_, group)| !group.outcomes.is_empty());
-                self.unanswered.extend(done.map(|(shard, group)| Unanswered { shard, group }));
-            }
-        }
+        self.stages.clear();
     }
 
     /// The block with this number, unless all have been dropped.

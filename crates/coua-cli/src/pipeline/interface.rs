@@ -43,15 +43,8 @@ pub(crate) trait BlockHandler {
     /// Makes the answers so far durable; they are in the outputs, and synced there.
     fn checkpoint(&mut self, synced: Synced) -> Result<()>;
 
-    /// Ends the work. `unanswered` holds the groups that shards processed before an early end.
-    fn end(&mut self, unanswered: Vec<Unanswered>) -> Result<()>;
-}
-
-/// A group of keys that a shard processed, without an answer for its block.
-#[derive(Debug)]
-pub(crate) struct Unanswered {
-    pub(crate) shard: usize,
-    pub(crate) group: Group,
+    /// Ends the work.
+    fn end(&mut self) -> Result<()>;
 }
 
 /// Work on a hashed block before its turn to be answered, by any thread.
@@ -62,12 +55,6 @@ pub(crate) trait Prefetch: Send + Sync {
     /// The number of shards of the filter that work independently.
     fn shards(&self) -> usize {
         0
-    }
-
-    /// Whether the shards may process the next block ahead. Otherwise the command processes it alone, after all blocks
-    /// before it, and the shards wait with the blocks after it.
-    fn accepts(&self, _keys: &BlockKeys) -> bool {
-        true
     }
 
     /// Lets a shard process its keys. Each shard sees the blocks in their order, whatever the others do.

@@ -20,7 +20,7 @@ mod interface;
 mod schedule;
 mod state;
 
-pub(crate) use interface::{Batch, BlockHandler, Flow, Pipeline, Prefetch, Unanswered};
+pub(crate) use interface::{Batch, BlockHandler, Flow, Pipeline, Prefetch};
 
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
@@ -43,7 +43,7 @@ impl Pipeline {
             let result = answer_all(&schedule, handler);
             schedule.finish().and(result)
         });
-        result.and_then(|()| handler.end(schedule.into_unanswered()))
+        result.and_then(|()| handler.end())
     }
 }
 

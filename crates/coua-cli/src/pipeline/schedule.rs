@@ -1,6 +1,6 @@
 //! Free threads take the next step of some block.
 
-use super::interface::{Batch, Flow, Pipeline, Prefetch, Unanswered};
+use super::interface::{Batch, Flow, Pipeline, Prefetch};
 use super::state::{Awaited, PipelineState, Task, Thread, Waiters};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};
@@ -22,11 +22,6 @@ impl<'o> Schedule<'o> {
         let (prefetch, stop) = (pipeline.prefetch.clone(), pipeline.stop.clone());
         let state = Mutex::new(PipelineState::new(pipeline, outputs));
         Self { state, work: Condvar::new(), awaited: Condvar::new(), prefetch, stop }
-    }
-
-    /// The groups that shards processed without an answer of the command, after all threads have ended.
-    pub(super) fn into_unanswered(self) -> Vec<Unanswered> {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).blocks.unanswered
     }
 
     fn state(&self) -> MutexGuard<'_, PipelineState<'o>> {
@@ -59,7 +54,6 @@ impl<'o> Schedule<'o> {
     /// The next block to answer; `None` at the end. While it is not ready, this thread works on it, or on others.
     pub(super) fn next(&self) -> Result<Option<Batch>> {
         let mut state = self.state();
-        state.blocks.record_answered();
         loop {
             let ready = state.blocks.next_ready();
             if ready.is_some() || state.has_ended || state.is_at_end() {

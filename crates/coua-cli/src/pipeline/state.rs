@@ -122,7 +122,7 @@ impl<'o> PipelineState<'o> {
             threads,
             source: BlockSource { reader: Some(Box::new(reader)), ahead, end: None },
             hashing: vec![hashing; threads],
-            blocks: Blocks::new(prefetch),
+            blocks: Blocks::new(prefetch.shards()),
             sink: BlockSink { outputs, answered, failure: None, spare: Vec::new() },
             waiters: Waiters::default(),
             has_ended: false,

@@ -6,7 +6,7 @@ use crate::filter::{Counts, Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop}
 use crate::input::Until;
 use crate::key::{Answers, MissingKey, Reason, Seen};
 use crate::output::{Destinations, Synced};
-use crate::pipeline::{Batch, BlockHandler, Flow, Unanswered};
+use crate::pipeline::{Batch, BlockHandler, Flow};
 use crate::record::{Block, Header};
 use crate::resume::Recorder;
 use crate::terminal::{Exit, Failure, Result, counted};
@@ -110,7 +110,7 @@ impl BlockHandler for Pass {
 
     fn checkpoint_is_due(&mut self) -> bool {
         match &self.recorder {
-            Some(recorder) => recorder.is_due() && self.filter.can_commit(),
+            Some(recorder) => recorder.is_due(),
             None => self.filter.sync_is_due(),
         }
     }
@@ -122,8 +122,8 @@ impl BlockHandler for Pass {
         }
     }
 
-    fn end(&mut self, unanswered: Vec<Unanswered>) -> Result<()> {
-        self.filter.end_of_blocks(unanswered)
+    fn end(&mut self) -> Result<()> {
+        self.filter.end_of_blocks()
     }
 }
 
