@@ -20,8 +20,8 @@ const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 pub(crate) struct RunArgs {
     /// Number of threads [default: processors, at most 16; fewer for small files]
     ///
-    /// The output and the filter never depend on it. A filter with a window or a limit of items is changed by one thread
-    /// only. Idle threads decompress files before their turn, in at most 256 MiB of memory each, and an eighth of the
+    /// The output and the filter never depend on it. A filter in a file, with a window or with a limit of items is changed
+    /// by one thread. Idle threads decompress files before their turn, in at most 256 MiB of memory each, and an eighth of the
     /// free memory.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,

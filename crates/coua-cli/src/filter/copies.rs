@@ -19,6 +19,7 @@ use coua::{
     BatchFull, CuckooFilter, Filter, Full, FullReason, IfPresent, Insertion, KeyHash, KeyHasher,
 };
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::iter::zip;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,6 +46,25 @@ pub(crate) fn nothing_printed(no_room: &NoRoom) -> Failure {
     Failure::ending(Exit::Full, "filter", format_args!("{}; nothing was printed", no_room.why))
 }
 
+/// The hash of a hash: the same, with its halves exchanged, since the table needs good low bits, and a shard's hashes
+/// end with zeros.
+#[derive(Debug, Default)]
+struct OwnHash(u64);
+
+impl Hasher for OwnHash {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash.rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// One shard of the keys.
 #[derive(Debug)]
 struct CopiesShard {
@@ -52,7 +72,7 @@ struct CopiesShard {
     /// The records of each key but the first.
     more: CuckooFilter,
     /// The number of the last record of each key, if the last ones pass.
-    last: HashMap<u64, u64>,
+    last: HashMap<u64, u64, BuildHasherDefault<OwnHash>>,
     /// The records of the present pass so far, if the last ones pass.
     records: u64,
 }
@@ -147,7 +167,8 @@ impl Copies {
     ) -> Result<Self> {
         let division = Division::for_threads(threads);
         let filters = || spec.build_shards(division).map(Shards::into_filters);
-        let shard = |(first, more)| CopiesShard { first, more, last: HashMap::new(), records: 0 };
+        let shard =
+            |(first, more)| CopiesShard { first, more, last: HashMap::default(), records: 0 };
         let shards = zip(filters()?, filters()?).map(|both| Mutex::new(shard(both))).collect();
         Ok(Self { shards, division, plan })
     }

@@ -442,17 +442,6 @@ fn check_stops_before_a_record_that_is_wrong() {
     assert_eq!(run_with(b"1 b\nx\n", check).code, Some(2));
 }
 
-#[test]
-fn the_help_of_each_command_is_its_own() {
-    let words = |command: &str| {
-        let help = run(["help", command]).text();
-        help.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    let (dedup, add) = (words("dedup"), words("add"));
-    let room = "their sizes and first records determine the initial capacity";
-    assert!(dedup.contains(room) && !add.contains("initial capacity"), "add has a filter always");
-}
-
 /// The message names the full filter, and options that help.
 #[test]
 fn a_full_filter_says_what_to_do() {
