@@ -25,7 +25,7 @@ pub(crate) struct FilterArgs {
 
     /// False-positive rate at --capacity, such as 0.001 or 0.1%
     ///
-    /// Without it the filter remembers all 64 bits of every key's hash. With --when-full stop it takes less memory. In a
+    /// Without --rate the filter remembers all 64 bits of every key's hash. With --when-full stop it takes less memory. In a
     /// window of items the default of --capacity is what it can hold.
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
@@ -85,7 +85,7 @@ pub(crate) struct WindowArgs {
     /// Forget what is older than LENGTH, such as 7d, or all but the last 1M-items
     ///
     /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most an
-    /// eighth, a generation, more. Then it is new again. Its time is its arrival, unless --time-field is given. With
+    /// eighth, a generation, more. Then the record is new again. Its time is its arrival, unless --time-field is given. With
     /// 1M-items the filter remembers the last 1M different records, and at most an eighth more.
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     pub(crate) window: Option<WindowLength>,

@@ -86,8 +86,8 @@ pub(crate) struct WorkArgs {
 
     /// Seconds between checkpoints of output and filter [default: 5]
     ///
-    /// For runs that can be resumed, and `dedup` on streams: if it is killed, the filter has what was printed before. Less
-    /// frequent if they would take a tenth of the time.
+    /// Runs that can be resumed, and `dedup` on streams, save output and filter this often, or less often if that would
+    /// take a tenth of the time.
     #[arg(long, help_heading = "Memory", hide_short_help = true, value_name = "SECONDS",
           value_parser = clock::seconds)]
     checkpoint_every: Option<Duration>,

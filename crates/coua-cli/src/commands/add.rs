@@ -10,7 +10,7 @@ use crate::terminal::{Exit, Result};
 ///
 /// Each record adds one copy, so a record that was added twice must be removed twice. The file is created if it
 /// does not exist. It is saved at the end of the run and, if all inputs are files, every few seconds. After exit
-/// code 2 it is as before the run, or as at the last checkpoint. After exit code 4 everything is written,
+/// code 2 the file is as before the run, or as at the last checkpoint. After exit code 4 everything is written,
 /// but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current block,
 /// saves, and dies by the signal.
 ///

@@ -34,7 +34,7 @@ Examples:
 ///
 /// With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after
 /// the output is complete (and on disk, if it is a file). After exit code 2, or if the reader of the output goes
-/// away (| head), it is as before the run, or as at the last checkpoint. After exit code 4 everything is
+/// away (| head), the file is as before the run, or as at the last checkpoint. After exit code 4 everything is
 /// written, but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current
 /// block, saves, and dies by the signal.
 ///

@@ -13,20 +13,20 @@ use std::path::PathBuf;
 
 /// Remove records from a filter file
 ///
-/// Removes one copy of each record. Take back only what `dedup` has printed, or `add` has added: any other record may
-/// remove one that has the same hash, with a probability of the filter's false-positive rate. A run that probably
-/// did so says how often. The file is saved at the end of the run, after the report is complete (and on disk, if it is a file), and every few
-/// seconds if all inputs and the report are files. After exit code 2 it is as before the run, or as at the
-/// last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it. On
-/// SIGINT or SIGTERM the program finishes the current block, saves, and dies by the signal.
+/// Removes one copy of each record. Remove only what `dedup` has printed, or `add` has added: any other record
+/// removes one with the same hash, with the probability of a false positive. A run that probably did so says how
+/// often. The file is saved at the end of the run, after the report is complete (and on disk, if it is a file), and
+/// every few seconds if all inputs and the report are files. After exit code 2 the file is as before the run, or as
+/// at the last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it.
+/// On SIGINT or SIGTERM the program finishes the current block, saves, and dies by the signal.
 ///
 /// A run that reads files, without --report or with -o, may be interrupted at any time, even by a crash. The
 /// same command with --resume continues it: one copy of each record is removed, and the report is complete.
 /// (Without --resume coua refuses to run, because the first records would be removed twice.)
 ///
 /// On a server, records that were removed stay removed after exit code 2, even those that are not yet in the
-/// report. If the connection is lost, records without a reply are removed again. They may lose two
-/// copies, and the second reply counts.
+/// report. If the connection is lost, records without a reply are removed again. Such records may lose
+/// two copies, and the second reply counts.
 #[derive(clap::Args, Debug)]
 pub(crate) struct RemoveArgs {
     #[command(flatten)]

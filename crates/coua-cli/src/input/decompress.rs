@@ -112,7 +112,8 @@ const fn other(what: &'static str, magic: &'static [u8], remedy: &'static str) -
     OtherFormat { what, magic, at: 0, remedy }
 }
 
-const CONVERT: &str = "convert it to CSV or JSON lines, or use the Python modules coua.polars and coua.duckdb";
+const CONVERT: &str =
+    "convert it to CSV or JSON lines, or use the Python modules coua.polars and coua.duckdb";
 const DECODE: &str = "use --encoding utf-16";
 const DECODE_32: &str = "pipe in the output of `iconv -f utf-32 -t utf-8`";
 const FILTER: &str = "name a file, not compressed, after --known or --filter";
