@@ -118,6 +118,12 @@ pub(super) struct InsertBatch<'a> {
     pub(super) present: Vec<bool>,
 }
 
+/// Both passes of a batch, in segments of one level.
+pub(super) struct Passes<'a, 'b, L> {
+    pub(super) batch: &'a mut InsertBatch<'b>,
+    pub(super) level: L,
+}
+
 impl InsertBatch<'_> {
     #[inline(always)]
     pub(super) fn note(&mut self, number: usize, insertion: Insertion) {
@@ -126,13 +132,6 @@ impl InsertBatch<'_> {
         {
             *outcome = insertion;
         }
-    }
-
-    /// Whether a key that is present is inserted by counting it.
-    #[inline(always)]
-    pub(super) fn counts_repeats(&self, level: impl KnownLevel) -> bool {
-        self.if_present == IfPresent::AddCopy
-            && CuckooFilter::slots_for_copies(&level.geometry()) == 1
     }
 
     /// Records one more copy of a key that has its slot. It is counted at the end of the pass: then many entries are
@@ -144,20 +143,24 @@ impl InsertBatch<'_> {
         self.repeats.push(Repeat { number, segment: place.segment, representative });
         self.note(number, Insertion::Inserted);
     }
+}
+
+impl<L: KnownLevel> Passes<'_, '_, L> {
+    /// Whether a key that is present is inserted by counting it.
+    #[inline(always)]
+    pub(super) fn counts_repeats(&self) -> bool {
+        self.batch.if_present == IfPresent::AddCopy
+            && CuckooFilter::slots_for_copies(&self.level.geometry()) == 1
+    }
 
     /// Does the part of an insert before other items must move. Returns false if they must.
     #[inline(always)]
-    pub(super) fn try_place(
-        &mut self,
-        level: impl KnownLevel,
-        place: &Place,
-        number: usize,
-    ) -> Result<bool, Full> {
-        let is_counted = self.counts_repeats(level);
-        let if_present = if is_counted { IfPresent::Skip } else { self.if_present };
-        match self.filter.try_place(level, place, if_present)? {
-            Some(Insertion::AlreadyPresent) if is_counted => self.count_repeat(place, number),
-            Some(insertion) => self.note(number, insertion),
+    pub(super) fn try_place(&mut self, place: &Place, number: usize) -> Result<bool, Full> {
+        let is_counted = self.counts_repeats();
+        let if_present = if is_counted { IfPresent::Skip } else { self.batch.if_present };
+        match self.batch.filter.try_place(self.level, place, if_present)? {
+            Some(Insertion::AlreadyPresent) if is_counted => self.batch.count_repeat(place, number),
+            Some(insertion) => self.batch.note(number, insertion),
             None => return Ok(false),
         }
         Ok(true)
@@ -166,26 +169,26 @@ impl InsertBatch<'_> {
     /// Processes the runs until all have begun and at most `few` chains are active. If a run needs its segment to
     /// split, its keys stay in it.
     #[inline(always)]
-    pub(super) fn insert_runs(&mut self, level: impl KnownLevel, few: usize) {
-        let mut chains = take(&mut self.chains);
+    pub(super) fn insert_runs(&mut self, few: usize) {
+        let mut chains = take(&mut self.batch.chains);
         // A segment has at most one active chain.
-        let groups = self.filter.segments().div_ceil(GROUP).min(GROUPS);
+        let groups = self.batch.filter.segments().div_ceil(GROUP).min(GROUPS);
         chains.groups.resize(groups, ChainGroup::default());
-        while chains.active > few || chains.begun < self.deferred.runs() {
+        while chains.active > few || chains.begun < self.batch.deferred.runs() {
             let current = chains.group_steps % groups;
-            self.step_group(level, &mut chains, current, (current + groups - 1) % groups);
-            self.form_group(level, &mut chains, current);
+            self.step_group(&mut chains, current, (current + groups - 1) % groups);
+            self.form_group(&mut chains, current);
             chains.group_steps += 1;
         }
-        self.chains = chains;
+        self.batch.chains = chains;
     }
 
     /// Forms a group of arrived chains and the chains of further runs, and finds their moves. Few chains wait for those
     /// of another group.
     #[inline(always)]
-    fn form_group(&mut self, level: impl KnownLevel, chains: &mut Chains, number: usize) {
+    fn form_group(&mut self, chains: &mut Chains, number: usize) {
         while chains.arrived.len() < GROUP
-            && let Some(active) = self.begin_run(level, &mut chains.begun)
+            && let Some(active) = self.begin_run(&mut chains.begun)
         {
             chains.active += 1;
             chains.arrived.push(active);
@@ -194,20 +197,21 @@ impl InsertBatch<'_> {
         else {
             return;
         };
-        group.are_moves_found = self.filter.as_segments().find_moves(level, &mut group.moves);
+        group.are_moves_found =
+            self.batch.filter.as_segments().find_moves(self.level, &mut group.moves);
     }
 
     /// Begins the next run that has a chain.
     #[inline(always)]
-    fn begin_run(&mut self, level: impl KnownLevel, begun: &mut usize) -> Option<Active> {
-        while *begun < self.deferred.runs() {
+    fn begin_run(&mut self, begun: &mut usize) -> Option<Active> {
+        while *begun < self.batch.deferred.runs() {
             let run = *begun;
             *begun += 1;
-            if let Some(number) = self.deferred.first(run + RUNS_AHEAD) {
-                self.filter.as_segments().prefetch(level, self.hashes[number]);
+            if let Some(number) = self.batch.deferred.first(run + RUNS_AHEAD) {
+                self.batch.filter.as_segments().prefetch(self.level, self.batch.hashes[number]);
             }
             // Nothing has changed in its segment since the first key found both buckets full.
-            let chain = self.chain_of_first(level, run).or_else(|| self.next_chain(level, run));
+            let chain = self.chain_of_first(run).or_else(|| self.next_chain(run));
             if let Some(chain) = chain {
                 return Some((chain, run));
             }
@@ -217,81 +221,77 @@ impl InsertBatch<'_> {
 
     /// Starts the chain of a run's first key, unless it may be in the overflow table or its segment must split.
     #[inline(always)]
-    fn chain_of_first(&mut self, level: impl KnownLevel, run: usize) -> Option<EvictionChain> {
-        let number = self.deferred.first(run)?;
-        let place = self.filter.as_segments().locate_by(level, self.hashes[number]);
+    fn chain_of_first(&mut self, run: usize) -> Option<EvictionChain> {
+        let number = self.batch.deferred.first(run)?;
+        let place =
+            self.batch.filter.as_segments().locate_by(self.level, self.batch.hashes[number]);
         // Extra copies always have one in a slot.
-        let may_be_there = self.filter.as_segments().get(place.segment).overflowed() > 0;
-        if may_be_there || self.when_blocked(level, place.segment) != Some(Decision::Evict) {
+        let may_be_there = self.batch.filter.as_segments().get(place.segment).overflowed() > 0;
+        if may_be_there || self.when_blocked(place.segment) != Some(Decision::Evict) {
             return None;
         }
-        self.deferred.pop(run);
-        self.note(number, Insertion::Inserted);
-        Some(self.filter.start_chain(&place))
+        self.batch.deferred.pop(run);
+        self.batch.note(number, Insertion::Inserted);
+        Some(self.batch.filter.start_chain(&place))
     }
 
     /// Inserts the keys of a run up to the next one that starts a chain; `None` if all are in, which ends the
     /// run, or one needs its segment to split.
     #[inline(always)]
-    fn next_chain(&mut self, level: impl KnownLevel, run: usize) -> Option<EvictionChain> {
-        while let Some(number) = self.deferred.first(run) {
-            let place = self.filter.as_segments().locate_by(level, self.hashes[number]);
-            match self.try_place(level, &place, number) {
+    fn next_chain(&mut self, run: usize) -> Option<EvictionChain> {
+        while let Some(number) = self.batch.deferred.first(run) {
+            let place =
+                self.batch.filter.as_segments().locate_by(self.level, self.batch.hashes[number]);
+            match self.try_place(&place, number) {
                 Ok(true) => {}
                 Err(_) => return self.wait(),
-                Ok(false) => match self.when_blocked(level, place.segment) {
+                Ok(false) => match self.when_blocked(place.segment) {
                     Some(Decision::Evict) => {
-                        self.deferred.pop(run);
-                        self.note(number, Insertion::Inserted);
-                        return Some(self.filter.start_chain(&place));
+                        self.batch.deferred.pop(run);
+                        self.batch.note(number, Insertion::Inserted);
+                        return Some(self.batch.filter.start_chain(&place));
                     }
                     Some(Decision::Overflow) => {
-                        let chain = self.filter.start_chain(&place);
-                        self.filter.overflow_chain(chain);
-                        self.note(number, Insertion::Inserted);
+                        let chain = self.batch.filter.start_chain(&place);
+                        self.batch.filter.overflow_chain(chain);
+                        self.batch.note(number, Insertion::Inserted);
                     }
                     _ => return self.wait(),
                 },
             }
-            self.deferred.pop(run);
+            self.batch.deferred.pop(run);
         }
-        self.deferred.end(run);
+        self.batch.deferred.end(run);
         None
     }
 
     /// The decision for a key whose buckets are full; none if it depends on keys of other segments, which may not be
     /// inserted yet.
     #[inline(always)]
-    fn when_blocked(&self, level: impl KnownLevel, segment: u32) -> Option<Decision> {
-        let level = level.geometry();
-        let is_known = !self.filter.depends_on_region(&level, segment);
-        is_known.then(|| self.filter.when_blocked(segment))
+    fn when_blocked(&self, segment: u32) -> Option<Decision> {
+        let level = self.level.geometry();
+        let is_known = !self.batch.filter.depends_on_region(&level, segment);
+        is_known.then(|| self.batch.filter.when_blocked(segment))
     }
 
     /// Lets the remaining keys of a run wait until all others are inserted.
     #[cold]
     fn wait(&mut self) -> Option<EvictionChain> {
-        self.deferred.stuck += 1;
+        self.batch.deferred.stuck += 1;
         None
     }
 
     /// Lets each chain of a group take a step, and prefetches what the next step of the last group needs: one
     /// chain at a time, because a burst of prefetches delays what comes after.
     #[inline(always)]
-    fn step_group(
-        &mut self,
-        level: impl KnownLevel,
-        chains: &mut Chains,
-        number: usize,
-        last: usize,
-    ) {
+    fn step_group(&mut self, chains: &mut Chains, number: usize, last: usize) {
         let Chains { groups, arrived, active, .. } = chains;
         let count = take(&mut groups[number].count);
         let group = &mut groups[number];
         let all = ((1u16 << count) - 1) as u8;
         let mut free = 0;
         if count > 0 && group.are_moves_found {
-            self.filter.as_segments().test_moves(level, &mut group.moves);
+            self.batch.filter.as_segments().test_moves(self.level, &mut group.moves);
             free = group.moves.free & all;
         }
         let mut prefetched = 0;
@@ -300,48 +300,43 @@ impl InsertBatch<'_> {
             while left != 0 {
                 let place = left.trailing_zeros() as usize;
                 left &= left - 1;
-                self.prefetch_moves(level, &groups[last], prefetched);
+                self.prefetch_moves(&groups[last], prefetched);
                 prefetched += 1;
-                match self.step_chain(level, &groups[number], place) {
+                match self.step_chain(&groups[number], place) {
                     Some(next) => arrived.push(next),
                     None => *active -= 1,
                 }
             }
         }
         for place in prefetched..groups[last].count {
-            self.prefetch_moves(level, &groups[last], place);
+            self.prefetch_moves(&groups[last], place);
         }
     }
 
     /// Lets a chain take a step. After its last step, its run continues with the next chain.
     #[inline(always)]
-    fn step_chain(
-        &mut self,
-        level: impl KnownLevel,
-        group: &ChainGroup,
-        place: usize,
-    ) -> Option<Active> {
+    fn step_chain(&mut self, group: &ChainGroup, place: usize) -> Option<Active> {
         let (mut chain, run) = group.chains[place];
-        let segments = self.filter.as_segments();
+        let segments = self.batch.filter.as_segments();
         let candidate = if group.are_moves_found {
             group.moves.next(place, chain.victim())
         } else {
-            segments.next_move(level, &chain)
+            segments.next_move(self.level, &chain)
         };
-        if self.filter.step_chain(level, &mut chain, &candidate) {
+        if self.batch.filter.step_chain(self.level, &mut chain, &candidate) {
             return Some((chain, run));
         }
-        self.next_chain(level, run).map(|chain| (chain, run))
+        self.next_chain(run).map(|chain| (chain, run))
     }
 
     /// Prefetches what the next step of a chain needs.
     #[inline(always)]
-    fn prefetch_moves(&self, level: impl KnownLevel, group: &ChainGroup, place: usize) {
+    fn prefetch_moves(&self, group: &ChainGroup, place: usize) {
         if place >= group.count {
             return;
         }
         let (chain, _) = &group.chains[place];
         let moves = group.are_moves_found.then_some((&group.moves, place));
-        self.filter.as_segments().prefetch_moves(level, chain, moves);
+        self.batch.filter.as_segments().prefetch_moves(self.level, chain, moves);
     }
 }

@@ -10,14 +10,14 @@
 
 use std::mem::take;
 
-use super::chains::{Chains, InsertBatch, MOST_CHAINS, Refusals};
+use super::chains::{Chains, InsertBatch, MOST_CHAINS, Passes, Refusals};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
 use crate::filter::{CuckooFilter, DividedKeys, IfPresent, WhenFull};
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{KnownLevel, LevelGeometry, Place, with_encoding};
 use crate::segments::{Prefetcher, Preview, Wanted, bit};
-use crate::simd::{Isa, Kernel, with_bit_instructions};
+use crate::simd::with_bit_instructions;
 
 /// Fewer keys are inserted one by one: two passes would cost more than they save.
 const SHORTEST_BATCH: usize = 8;
@@ -209,7 +209,10 @@ impl InsertBatch<'_> {
     /// ones in these segments, in order.
     fn run_passes(&mut self, level: &LevelGeometry, end: usize) -> Vec<usize> {
         self.deferred.begin_chunk(self.done, self.filter.segments());
-        with_bit_instructions(Passes { batch: self, level, end })
+        with_bit_instructions(
+            #[inline(always)]
+            || with_encoding!(*level, |level| Passes { batch: self, level }.run(end)),
+        )
     }
 
     /// [`run_passes`](Self::run_passes) for each level, with keys that cannot be refused.
@@ -258,44 +261,77 @@ impl InsertBatch<'_> {
         self.filter.finish_chain(chain);
         Insertion::Inserted
     }
+}
+
+impl<L: KnownLevel> Passes<'_, '_, L> {
+    /// Rounds of both passes, up to key number `end`. Returns the numbers of the keys that wait.
+    #[inline(always)]
+    fn run(&mut self, end: usize) -> Vec<usize> {
+        let level = self.level;
+        let hashes = &self.batch.hashes[..end];
+        let segments = self.batch.filter.as_segments();
+        let mut prefetcher = Prefetcher::new(segments, level, hashes, self.batch.done);
+        let mut preview = Preview::default();
+        let segments = self.batch.filter.segments();
+        let most_runs = (segments / SEGMENTS_PER_RUN).max(1);
+        let least_keys = KEYS_PER_CHAIN * segments.min(MOST_CHAINS);
+        let mut is_ending = false;
+        while !is_ending {
+            let mut has_enough = self.batch.deferred.may_be_refused;
+            while self.batch.done < end && !has_enough {
+                self.place_group(&prefetcher, &mut preview);
+                prefetcher.next_group(self.batch.filter.as_segments());
+                let deferred = &self.batch.deferred;
+                has_enough = deferred.may_be_refused
+                    || deferred.blocked - deferred.stuck >= most_runs
+                        && deferred.waiting >= least_keys;
+            }
+            is_ending = self.batch.done == end || self.batch.deferred.may_be_refused;
+            let few = self.batch.deferred.blocked.min(MOST_CHAINS) / FEW;
+            self.insert_runs(if is_ending { 0 } else { few });
+        }
+        self.batch.chains.begun = 0;
+        // Splits may leave slots so narrow that copies take them.
+        let mut waiting = self.batch.deferred.take_later(&mut self.batch.repeats);
+        self.batch.filter.count_repeats(&mut self.batch.repeats);
+        waiting.extend(self.batch.deferred.drain());
+        waiting.sort_unstable();
+        waiting
+    }
 
     /// Inserts the keys of a group, or defers them. Stops at one that may be refused.
     #[inline(always)]
-    fn place_group(
-        &mut self,
-        level: impl KnownLevel,
-        prefetcher: &Prefetcher,
-        preview: &mut Preview,
-    ) {
+    fn place_group(&mut self, prefetcher: &Prefetcher<L>, preview: &mut Preview) {
         let (keys, numbers) = prefetcher.group();
         let due = prefetcher.due();
-        self.filter.as_segments().preview(level, keys, Wanted::Free, preview);
+        self.batch.filter.as_segments().preview(self.level, keys, Wanted::Free, preview);
         // Inserts remove no key, so keys that were found are still present.
-        let is_counted = self.counts_repeats(level);
-        let held = if is_counted || self.if_present == IfPresent::Skip { preview.held } else { 0 };
-        let first = self.done - numbers.start;
-        self.done = first + numbers.end;
+        let is_counted = self.counts_repeats();
+        let held =
+            if is_counted || self.batch.if_present == IfPresent::Skip { preview.held } else { 0 };
+        let first = self.batch.done - numbers.start;
+        self.batch.done = first + numbers.end;
         for number in numbers {
             if let Some(due) = due {
-                due.prefetch(&level.geometry().codec, number);
+                due.prefetch(&self.level.geometry().codec, number);
             }
             if bit(held, number) {
                 if is_counted {
-                    self.count_repeat(&keys.place(number), first + number);
+                    self.batch.count_repeat(&keys.place(number), first + number);
                 }
                 continue;
             }
             let segment = keys.segment(number);
-            let is_done = if self.deferred.is_blocked(segment) || bit(preview.full, number) {
+            let is_done = if self.batch.deferred.is_blocked(segment) || bit(preview.full, number) {
                 self.defer(first + number, segment)
-            } else if self.filter.insert_previewed(level, keys, number, preview) {
-                self.note(first + number, Insertion::Inserted);
+            } else if self.batch.filter.insert_previewed(self.level, keys, number, preview) {
+                self.batch.note(first + number, Insertion::Inserted);
                 true
             } else {
-                self.place_or_defer(level, &keys.place(number), first + number)
+                self.place_or_defer(&keys.place(number), first + number)
             };
             if !is_done {
-                self.done = first + number;
+                self.batch.done = first + number;
                 return;
             }
         }
@@ -303,18 +339,18 @@ impl InsertBatch<'_> {
 
     /// Inserts one key, or defers it. Returns false if it may be refused.
     #[inline(always)]
-    fn place_or_defer(&mut self, level: impl KnownLevel, place: &Place, number: usize) -> bool {
-        self.try_place(level, place, number).unwrap_or(false) || self.defer(number, place.segment)
+    fn place_or_defer(&mut self, place: &Place, number: usize) -> bool {
+        self.try_place(place, number).unwrap_or(false) || self.defer(number, place.segment)
     }
 
     /// Defers a key. Returns false if its segment may refuse it.
     #[inline(always)]
     fn defer(&mut self, number: usize, segment: u32) -> bool {
-        if self.can_refuse && self.may_be_refused(segment) {
-            self.deferred.may_be_refused = true;
+        if self.batch.can_refuse && self.may_be_refused(segment) {
+            self.batch.deferred.may_be_refused = true;
             return false;
         }
-        self.deferred.push(number, segment);
+        self.batch.deferred.push(number, segment);
         true
     }
 
@@ -322,56 +358,6 @@ impl InsertBatch<'_> {
     /// active.
     #[inline(always)]
     fn may_be_refused(&self, segment: u32) -> bool {
-        self.deferred.waiting_in(segment) + 1 >= self.filter.overflow_left(segment)
-    }
-}
-
-/// Rounds of both passes, up to key number `end`.
-struct Passes<'a, 'b> {
-    batch: &'a mut InsertBatch<'b>,
-    level: &'a LevelGeometry,
-    end: usize,
-}
-
-impl Kernel for Passes<'_, '_> {
-    type Output = Vec<usize>;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) -> Vec<usize> {
-        with_encoding!(*self.level, |level| self.insert(level))
-    }
-}
-
-impl Passes<'_, '_> {
-    #[inline(always)]
-    fn insert(self, level: impl KnownLevel) -> Vec<usize> {
-        let Self { batch, end, .. } = self;
-        let hashes = &batch.hashes[..end];
-        let mut prefetcher = Prefetcher::new(batch.filter.as_segments(), level, hashes, batch.done);
-        let mut preview = Preview::default();
-        let segments = batch.filter.segments();
-        let most_runs = (segments / SEGMENTS_PER_RUN).max(1);
-        let least_keys = KEYS_PER_CHAIN * segments.min(MOST_CHAINS);
-        let mut is_ending = false;
-        while !is_ending {
-            let mut has_enough = batch.deferred.may_be_refused;
-            while batch.done < end && !has_enough {
-                batch.place_group(level, &prefetcher, &mut preview);
-                prefetcher.next_group(batch.filter.as_segments(), level);
-                has_enough = batch.deferred.may_be_refused
-                    || batch.deferred.blocked - batch.deferred.stuck >= most_runs
-                        && batch.deferred.waiting >= least_keys;
-            }
-            is_ending = batch.done == end || batch.deferred.may_be_refused;
-            let few = batch.deferred.blocked.min(MOST_CHAINS) / FEW;
-            batch.insert_runs(level, if is_ending { 0 } else { few });
-        }
-        batch.chains.begun = 0;
-        // Splits may leave slots so narrow that copies take them.
-        let mut waiting = batch.deferred.take_later(&mut batch.repeats);
-        batch.filter.count_repeats(&mut batch.repeats);
-        waiting.extend(batch.deferred.drain());
-        waiting.sort_unstable();
-        waiting
+        self.batch.deferred.waiting_in(segment) + 1 >= self.batch.filter.overflow_left(segment)
     }
 }

@@ -36,7 +36,7 @@ impl CuckooFilter {
         by_level(self, hashes, counts, |filter, level, hashes, counts| {
             let mut prefetcher = Prefetcher::new(filter.as_segments(), level, hashes, 0);
             for count in counts {
-                let Some(place) = prefetcher.next(filter.as_segments(), level) else { break };
+                let Some(place) = prefetcher.next(filter.as_segments()) else { break };
                 *count = filter.count_at(&place);
             }
         });

@@ -2,9 +2,9 @@
 
 use crate::filter::{CuckooFilter, by_level};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{KnownLevel, LevelGeometry, with_encoding};
+use crate::kernel::{KnownLevel, with_encoding};
 use crate::segments::{Prefetcher, Preview, WIDTH, Wanted};
-use crate::simd::{Isa, Kernel, with_bit_instructions};
+use crate::simd::with_bit_instructions;
 
 impl CuckooFilter {
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
@@ -19,47 +19,36 @@ impl CuckooFilter {
         removed.clear();
         removed.resize(hashes.len(), false);
         by_level(self, hashes, removed, |filter, level, hashes, removed| {
-            with_bit_instructions(Remove { filter, level, hashes, removed });
+            with_bit_instructions(
+                #[inline(always)]
+                || with_encoding!(*level, |level| filter.remove_in_level(level, hashes, removed)),
+            );
         });
     }
-}
 
-/// A batch of removals from segments of one level.
-struct Remove<'a> {
-    filter: &'a mut CuckooFilter,
-    level: &'a LevelGeometry,
-    hashes: &'a [KeyHash],
-    removed: &'a mut [bool],
-}
-
-impl Kernel for Remove<'_> {
-    type Output = ();
-
+    /// Removes keys whose segments have this level.
     #[inline(always)]
-    fn run<I: Isa>(self, _: I) {
-        with_encoding!(*self.level, |level| self.remove_all(level));
-    }
-}
-
-impl Remove<'_> {
-    #[inline(always)]
-    fn remove_all(self, level: impl KnownLevel) {
-        let Self { filter, hashes, removed, .. } = self;
-        let mut prefetcher = Prefetcher::new(filter.as_segments(), level, hashes, 0);
+    fn remove_in_level(
+        &mut self,
+        level: impl KnownLevel,
+        hashes: &[KeyHash],
+        removed: &mut [bool],
+    ) {
+        let mut prefetcher = Prefetcher::new(self.as_segments(), level, hashes, 0);
         let mut preview = Preview::default();
         for removed in removed.chunks_mut(WIDTH) {
             let keys = prefetcher.group().0;
-            filter.as_segments().preview(level, keys, Wanted::Key, &mut preview);
+            self.as_segments().preview(level, keys, Wanted::Key, &mut preview);
             for (number, is_removed) in removed.iter_mut().enumerate() {
                 if let Some(due) = prefetcher.due() {
                     due.prefetch(&level.geometry().codec, number);
                 }
-                *is_removed = match filter.remove_previewed(level, keys, number, &preview) {
+                *is_removed = match self.remove_previewed(level, keys, number, &preview) {
                     Some(is_removed) => is_removed,
-                    None => filter.remove_at(level, &keys.place(number)),
+                    None => self.remove_at(level, &keys.place(number)),
                 };
             }
-            prefetcher.next_group(filter.as_segments(), level);
+            prefetcher.next_group(self.as_segments());
         }
     }
 }

@@ -3,9 +3,8 @@
 use super::{CuckooFilter, Decision, IfPresent, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{KnownLevel, Place, WithEncoding, with_encoding};
-use crate::segments::{Attempt, Comparison, EvictionChain, IfAbsent, KeyGroup, Preview};
-use crate::simd::{Isa, Kernel};
+use crate::kernel::{KnownLevel, Place, with_level};
+use crate::segments::{Attempt, EvictionChain, IfAbsent, KeyGroup, Preview};
 
 impl CuckooFilter {
     /// Adds a copy of the key. O(1) expected. Occasionally splits one segment, or doubles a small
@@ -34,27 +33,13 @@ impl CuckooFilter {
         self.insert_one(key.hash_with(self.hasher), IfPresent::Skip)
     }
 
-    /// Only the common case is inlined, so rare cases add no register pressure.
     #[inline]
     pub(crate) fn insert_one(
         &mut self,
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        match self.segments.comparison() {
-            Comparison::Narrow => {
-                let level = *self.segments.level_for(hash);
-                self.insert_in(&WithEncoding::<false>(level), hash, if_present)
-            }
-            Comparison::Avx2(avx2) => avx2.run(InsertOne { filter: self, hash, if_present }),
-            Comparison::Words => self.insert_in_words(hash, if_present),
-        }
-    }
-
-    #[inline(never)]
-    fn insert_in_words(&mut self, hash: KeyHash, if_present: IfPresent) -> Result<Insertion, Full> {
-        let level = *self.segments.level_for(hash);
-        with_encoding!(level, |level| self.insert_in(level, hash, if_present))
+        with_level!(self.segments, hash, |level| self.insert_in(level, hash, if_present))
     }
 
     /// Inserts a key whose segment has this level.
@@ -182,22 +167,5 @@ impl CuckooFilter {
             self.stored += 1;
         }
         is_placed
-    }
-}
-
-/// An insert of one key in buckets that are compared whole.
-struct InsertOne<'a> {
-    filter: &'a mut CuckooFilter,
-    hash: KeyHash,
-    if_present: IfPresent,
-}
-
-impl Kernel for InsertOne<'_> {
-    type Output = Result<Insertion, Full>;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) -> Result<Insertion, Full> {
-        let level = self.filter.segments.known_avx2(self.hash);
-        self.filter.insert_in(&level, self.hash, self.if_present)
     }
 }

@@ -2,9 +2,8 @@
 
 use super::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{KnownLevel, LevelGeometry, Place, WithEncoding, with_encoding};
-use crate::segments::{Comparison, Lookups, Segments};
-use crate::simd::{Isa, Kernel};
+use crate::kernel::{KnownLevel, LevelGeometry, Place, with_level};
+use crate::segments::Lookups;
 
 impl CuckooFilter {
     /// Whether the key was inserted and not removed. Also true for an absent key, with the probability of the
@@ -21,33 +20,12 @@ impl CuckooFilter {
         self.count_at(&self.segments.locate(key.hash_with(self.hasher)))
     }
 
-    /// Whether the key is present. Only the common case is inlined, so rare cases add no register pressure.
+    /// Whether the key is present.
     #[inline(always)]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        // First, so that nothing but this level lives in a loop of lookups: a tenth fewer instructions.
-        if let Some(level) = self.segments.uniform_narrow()
-            && !self.overflow.has_overflowed()
-        {
-            return self.contains_in(&WithEncoding::<false>(*level), hash);
-        }
-        match self.segments.comparison() {
-            Comparison::Avx2(avx2) if !self.overflow.has_overflowed() => {
-                avx2.run(LookUpOne { segments: &self.segments, hash })
-            }
-            _ => self.contains_in_words(hash),
-        }
-    }
-
-    #[inline(never)]
-    fn contains_in_words(&self, hash: KeyHash) -> bool {
-        let level = self.segments.level_for(hash);
-        with_encoding!(*level, |level| self.contains_in(level, hash))
-    }
-
-    /// Whether the key is present, if its segment has this level.
-    #[inline(always)]
-    fn contains_in(&self, level: impl KnownLevel, hash: KeyHash) -> bool {
-        self.contains_at(level, &self.segments.locate_by(level, hash))
+        with_level!(self.segments, hash, |level| {
+            self.contains_at(level, &self.segments.locate_by(level, hash))
+        })
     }
 
     /// Whether a key is at its place.
@@ -94,22 +72,5 @@ impl CuckooFilter {
             contains: |hash| self.contains_hash(hash),
         };
         self.segments.contains(level, &lookups, present);
-    }
-}
-
-/// A lookup of one key in buckets that are compared whole.
-struct LookUpOne<'a> {
-    segments: &'a Segments,
-    hash: KeyHash,
-}
-
-impl Kernel for LookUpOne<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) -> bool {
-        let level = &self.segments.known_avx2(self.hash);
-        let place = self.segments.locate_by(level, self.hash);
-        self.segments.holds(level, &place) == Some(true)
     }
 }

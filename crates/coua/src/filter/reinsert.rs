@@ -3,9 +3,9 @@
 use super::{CuckooFilter, OverflowEntry, by_level};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{CandidateMove, KnownLevel, LevelGeometry, Place, with_encoding};
+use crate::kernel::{CandidateMove, KnownLevel, Place, with_encoding};
 use crate::segments::{EvictionChain, Prefetcher, Split, Step};
-use crate::simd::{Isa, Kernel, with_bit_instructions};
+use crate::simd::with_bit_instructions;
 
 /// After this many failed evictions, the remaining overflowed items stay in the overflow table.
 const MOST_UNPLACED: u32 = 64;
@@ -82,8 +82,21 @@ impl CuckooFilter {
     /// Puts items into slots.
     pub(super) fn reinsert_batch(&mut self, hashes: &[KeyHash]) {
         by_level(self, hashes, &mut [], |filter, level, hashes, _: &mut [()]| {
-            with_bit_instructions(Reinsert { filter, level, hashes });
+            with_bit_instructions(
+                #[inline(always)]
+                || with_encoding!(*level, |level| filter.reinsert_in(level, hashes)),
+            );
         });
+    }
+
+    #[inline(always)]
+    fn reinsert_in(&mut self, level: impl KnownLevel, hashes: &[KeyHash]) {
+        let mut prefetcher = Prefetcher::new(&self.segments, level, hashes, 0);
+        while let Some(place) = prefetcher.next(&self.segments) {
+            if !self.segments.place_in(level, &place) {
+                self.reinsert_blocked(&place);
+            }
+        }
     }
 
     /// Puts the overflowed copies of keys under `prefix` into slots, until too many evictions fail: a
@@ -105,35 +118,6 @@ impl CuckooFilter {
                 self.take_overflowed(place.segment, hash);
                 self.reinsert(&place);
                 unplaced += u32::from(self.overflow.overflowed() == before);
-            }
-        }
-    }
-}
-
-/// A batch of items to put into slots.
-struct Reinsert<'a> {
-    filter: &'a mut CuckooFilter,
-    level: &'a LevelGeometry,
-    hashes: &'a [KeyHash],
-}
-
-impl Kernel for Reinsert<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) {
-        with_encoding!(*self.level, |level| self.reinsert(level));
-    }
-}
-
-impl Reinsert<'_> {
-    #[inline(always)]
-    fn reinsert(self, level: impl KnownLevel) {
-        let Self { filter, hashes, .. } = self;
-        let mut prefetcher = Prefetcher::new(&filter.segments, level, hashes, 0);
-        while let Some(place) = prefetcher.next(&filter.segments, level) {
-            if !filter.segments.place_in(level, &place) {
-                filter.reinsert_blocked(&place);
             }
         }
     }

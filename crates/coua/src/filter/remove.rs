@@ -1,10 +1,9 @@
 //! Removes a copy of a key.
 
 use super::{CuckooFilter, OverflowEntry, OverflowTable};
-use crate::hash::{Key, KeyHash};
-use crate::kernel::{KnownLevel, Place, WithEncoding, with_encoding};
-use crate::segments::{Comparison, KeyGroup, Preview};
-use crate::simd::{Isa, Kernel};
+use crate::hash::Key;
+use crate::kernel::{KnownLevel, Place, with_level};
+use crate::segments::{KeyGroup, Preview};
 
 impl CuckooFilter {
     /// Removes one copy of the key. Returns false if there is none. O(1).
@@ -14,7 +13,11 @@ impl CuckooFilter {
     /// then both are gone.
     #[inline]
     pub fn remove<K: Key>(&mut self, key: K) -> bool {
-        self.remove_one(key.hash_with(self.hasher))
+        let hash = key.hash_with(self.hasher);
+        with_level!(self.segments, hash, |level| {
+            let place = self.segments.locate_by(level, hash);
+            self.remove_at(level, &place)
+        })
     }
 
     /// Removes all items, but keeps the memory, which [`compact`](Self::compact) frees. O(bytes).
@@ -22,32 +25,6 @@ impl CuckooFilter {
         self.segments.clear();
         self.overflow = OverflowTable::default();
         self.stored = 0;
-    }
-
-    /// Only the common case is inlined, so rare cases add no register pressure.
-    #[inline(always)]
-    fn remove_one(&mut self, hash: KeyHash) -> bool {
-        match self.segments.comparison() {
-            Comparison::Narrow => {
-                let level = *self.segments.level_for(hash);
-                self.remove_in(&WithEncoding::<false>(level), hash)
-            }
-            Comparison::Avx2(avx2) => avx2.run(RemoveOne { filter: self, hash }),
-            Comparison::Words => self.remove_in_words(hash),
-        }
-    }
-
-    #[cold]
-    fn remove_in_words(&mut self, hash: KeyHash) -> bool {
-        let level = *self.segments.level_for(hash);
-        with_encoding!(level, |level| self.remove_in(level, hash))
-    }
-
-    /// Removes a key whose segment has this level.
-    #[inline(always)]
-    fn remove_in(&mut self, level: impl KnownLevel, hash: KeyHash) -> bool {
-        let place = self.segments.locate_by(level, hash);
-        self.remove_at(level, &place)
     }
 
     /// Removes one copy, from the overflow table first, because slots are cheaper.
@@ -107,21 +84,5 @@ impl CuckooFilter {
         };
         self.count_removed(u64::from(is_taken));
         is_taken
-    }
-}
-
-/// A removal of one key from buckets that are compared whole.
-struct RemoveOne<'a> {
-    filter: &'a mut CuckooFilter,
-    hash: KeyHash,
-}
-
-impl Kernel for RemoveOne<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) -> bool {
-        let level = self.filter.segments.known_avx2(self.hash);
-        self.filter.remove_in(&level, self.hash)
     }
 }

@@ -67,4 +67,32 @@ macro_rules! with_encoding {
     };
 }
 
-pub(crate) use with_encoding;
+/// Does work on one key, compiled for what is known of the level of its segment. Only the common cases are inlined, so
+/// the others add no register pressure.
+macro_rules! with_level {
+    ($segments:expr, $hash:expr, |$level:ident| $work:expr) => {
+        if let Some(&level) = $segments.uniform_narrow() {
+            let $level = &$crate::kernel::WithEncoding::<false>(level);
+            $work
+        } else if let Some(avx2) = $segments.avx2() {
+            avx2.run(
+                #[inline(always)]
+                move || {
+                    let $level = &$crate::kernel::WithAvx2(*$segments.level_for($hash), avx2);
+                    $work
+                },
+            )
+        } else {
+            $crate::kernel::out_of_line(move || {
+                $crate::kernel::with_encoding!(*$segments.level_for($hash), |$level| $work)
+            })
+        }
+    };
+}
+
+#[inline(never)]
+pub(crate) fn out_of_line<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+pub(crate) use {with_encoding, with_level};

@@ -19,7 +19,9 @@ pub(crate) use codec::{
 };
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
 pub(crate) use level::{ALTERNATE, LevelGeometry, Place};
-pub(crate) use levels::{KnownLevel, WithAvx2, WithEncoding, with_encoding};
+pub(crate) use levels::{
+    KnownLevel, WithAvx2, WithEncoding, out_of_line, with_encoding, with_level,
+};
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;
 pub(crate) use split::{MovedItem, Parent};

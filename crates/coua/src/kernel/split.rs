@@ -92,7 +92,10 @@ impl Parent {
             });
             let (buckets, [parent, child]) = (child.buckets, [*parent, *written]);
             let buckets = WholeBuckets { bytes: &bytes, halves, buckets, parent, child };
-            parent.run(Divide { levels, buckets, items: all, unplaced: unplaced_too });
+            parent.run(
+                #[inline(always)]
+                || divide(levels, buckets, all, unplaced_too),
+            );
         } else {
             let halves = children.each_mut().map(|half| {
                 half.bytes_mut(half.len()).fill(0);
@@ -100,7 +103,10 @@ impl Parent {
             });
             let [from, to] = levels.map(LevelGeometry::on_words);
             let buckets = SingleSlots { bytes: &bytes, halves, parent: from, child: to };
-            with_bit_instructions(Divide { levels, buckets, items: all, unplaced: unplaced_too });
+            with_bit_instructions(
+                #[inline(always)]
+                || divide(levels, buckets, all, unplaced_too),
+            );
         }
         for (half, items) in children.iter_mut().zip(items.chunks_exact(child.buckets as usize)) {
             half.set_occupied(items.iter().map(|&items| u32::from(items)).sum());
@@ -124,29 +130,22 @@ trait SplitBuckets {
 }
 
 /// Divides the items of a parent among its children.
-struct Divide<'a, B> {
-    levels: [&'a LevelGeometry; 2],
-    buckets: B,
-    items: &'a mut [u8],
-    unplaced: &'a mut Vec<MovedItem>,
-}
-
-impl<B: SplitBuckets> Kernel for Divide<'_, B> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) {
-        let Self { levels, mut buckets, items, unplaced } = self;
-        for (bucket, items) in (0..).zip(items.as_chunks_mut().0) {
-            *items = buckets.keep(bucket);
-        }
-        let mut moved = MovedItems::none();
-        let all = levels[0].buckets;
-        for first in (0..all).step_by(CHUNK as usize) {
-            find_moved(&buckets, first, all.min(first + CHUNK), &mut moved);
-            with_vectors(PlaceMoved { levels, moved: &mut moved });
-            put_moved(&mut buckets, &moved, items, unplaced);
-        }
+#[inline(always)]
+fn divide(
+    levels: [&LevelGeometry; 2],
+    mut buckets: impl SplitBuckets,
+    items: &mut [u8],
+    unplaced: &mut Vec<MovedItem>,
+) {
+    for (bucket, items) in (0..).zip(items.as_chunks_mut().0) {
+        *items = buckets.keep(bucket);
+    }
+    let mut moved = MovedItems::none();
+    let all = levels[0].buckets;
+    for first in (0..all).step_by(CHUNK as usize) {
+        find_moved(&buckets, first, all.min(first + CHUNK), &mut moved);
+        with_vectors(PlaceMoved { levels, moved: &mut moved });
+        put_moved(&mut buckets, &moved, items, unplaced);
     }
 }
 

@@ -11,8 +11,8 @@
 //! another one than at first: the caller decides where that goes.
 
 use super::Segments;
-use crate::kernel::{CandidateMove, KnownLevel, LevelGeometry, Place, SLOTS, with_encoding};
-use crate::simd::{Isa, Kernel, with_bit_instructions};
+use crate::kernel::{CandidateMove, KnownLevel, Place, SLOTS, with_encoding};
+use crate::simd::with_bit_instructions;
 
 /// An item on its way to `bucket`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,7 +54,27 @@ impl Segments {
     #[inline(never)]
     pub(crate) fn run_chain(&mut self, chain: EvictionChain, most: u32) -> Option<EvictionChain> {
         let level = *self.level_of(chain.segment);
-        with_bit_instructions(RunChain { segments: self, level, chain, most })
+        with_bit_instructions(
+            #[inline(always)]
+            || with_encoding!(level, |level| self.step_to_end(level, chain, most)),
+        )
+    }
+
+    #[inline(always)]
+    fn step_to_end(
+        &mut self,
+        level: impl KnownLevel,
+        mut chain: EvictionChain,
+        most: u32,
+    ) -> Option<EvictionChain> {
+        loop {
+            let candidate = self.next_move(level, &chain);
+            match self.step(level, &mut chain, most, &candidate) {
+                Step::Continues => {}
+                Step::Placed => return None,
+                Step::Failed => return Some(chain),
+            }
+        }
     }
 
     /// The next move of a chain.
@@ -87,37 +107,5 @@ impl Segments {
         level.exchange(segment, chain.bucket, chain.value, candidate);
         (chain.bucket, chain.value) = (candidate.bucket, candidate.value);
         Step::Continues
-    }
-}
-
-/// A chain that runs to its end. It touches no other segment than its own.
-struct RunChain<'a> {
-    segments: &'a mut Segments,
-    level: LevelGeometry,
-    chain: EvictionChain,
-    most: u32,
-}
-
-impl Kernel for RunChain<'_> {
-    type Output = Option<EvictionChain>;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) -> Option<EvictionChain> {
-        with_encoding!(self.level, |level| self.step_to_end(level))
-    }
-}
-
-impl RunChain<'_> {
-    #[inline(always)]
-    fn step_to_end(self, level: impl KnownLevel) -> Option<EvictionChain> {
-        let Self { segments, mut chain, most, .. } = self;
-        loop {
-            let candidate = segments.next_move(level, &chain);
-            match segments.step(level, &mut chain, most, &candidate) {
-                Step::Continues => {}
-                Step::Placed => return None,
-                Step::Failed => return Some(chain),
-            }
-        }
     }
 }

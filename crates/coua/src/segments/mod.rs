@@ -11,13 +11,9 @@ mod prefetch;
 mod split;
 mod uniform;
 
-use std::mem::discriminant;
-
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
-use crate::kernel::{
-    Encoding, Geometry, KnownLevel, LevelGeometry, Pair, Place, Resolution, WithAvx2,
-};
+use crate::kernel::{Encoding, Geometry, KnownLevel, LevelGeometry, Pair, Place, Resolution};
 use crate::simd::Avx2Bucket;
 use crate::table::{Directory, Segment, SegmentMut, Table};
 
@@ -46,27 +42,6 @@ pub(crate) enum IfAbsent {
     Leave,
 }
 
-/// How single keys are compared with the slots of their buckets, in every segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Comparison {
-    /// All buckets are narrow.
-    Narrow,
-    /// A vector holds a bucket.
-    Avx2(&'static Avx2Bucket),
-    /// By words: buckets are wide, or segments differ.
-    Words,
-}
-
-impl Comparison {
-    fn of(level: &LevelGeometry) -> Self {
-        match (level.codec.encoding, level.codec.avx2) {
-            (Encoding::Narrow, _) => Self::Narrow,
-            (Encoding::Wide, Some(avx2)) => Self::Avx2(avx2),
-            (Encoding::Wide, None) => Self::Words,
-        }
-    }
-}
-
 /// Independent runs of buckets, which cover all hashes.
 pub(crate) struct Segments {
     geometry: Geometry,
@@ -74,7 +49,8 @@ pub(crate) struct Segments {
     levels: Vec<LevelGeometry>,
     /// The level of all segments, while they have the same.
     uniform: Option<LevelGeometry>,
-    comparison: Comparison,
+    /// What compares single keys with whole buckets, if it does in every segment.
+    avx2: Option<&'static Avx2Bucket>,
     directory: Directory,
     table: Table,
 }
@@ -93,8 +69,8 @@ impl Segments {
     pub(crate) fn of_table(geometry: Geometry, table: Table) -> Result<Self, OutOfMemory> {
         let levels = geometry.levels_below(table.deepest_level());
         let directory = table.directory(geometry.base_depth)?;
-        let (uniform, comparison) = (None, Comparison::Words);
-        let mut segments = Self { geometry, levels, uniform, comparison, directory, table };
+        let (uniform, avx2) = (None, None);
+        let mut segments = Self { geometry, levels, uniform, avx2, directory, table };
         segments.note_levels();
         // Where the list of segments is in the order of their hashes, the directory need not be read.
         if segments.directory.is_in_order() {
@@ -146,14 +122,8 @@ impl Segments {
         debug_assert_eq!(depth(self.uniform), depth(self.find_uniform()));
         match &self.uniform {
             Some(level) => level,
-            None => self.level_by_segment(hash),
+            None => self.level_of(self.directory.segment_of(hash)),
         }
-    }
-
-    /// Out of line, or the compiler reads the level through the segment in all cases.
-    #[inline(never)]
-    fn level_by_segment(&self, hash: KeyHash) -> &LevelGeometry {
-        self.level_of(self.directory.segment_of(hash))
     }
 
     /// The level of a segment.
@@ -179,20 +149,10 @@ impl Segments {
         &self.levels
     }
 
-    /// How single keys are compared.
+    /// What compares single keys with whole buckets, if it does in every segment.
     #[inline(always)]
-    pub(crate) fn comparison(&self) -> Comparison {
-        self.comparison
-    }
-
-    /// The level of a key's segment, whose buckets are compared whole.
-    #[inline(always)]
-    pub(crate) fn known_avx2(&self, hash: KeyHash) -> WithAvx2 {
-        let level = match &self.uniform {
-            Some(level) => level,
-            None => self.level_of(self.directory.segment_of(hash)),
-        };
-        WithAvx2(*level, level.codec.avx2.expect("buckets of that kind"))
+    pub(crate) fn avx2(&self) -> Option<&'static Avx2Bucket> {
+        self.avx2
     }
 
     /// Computes [`uniform`](Self::uniform).
@@ -208,9 +168,8 @@ impl Segments {
             Some(level) => std::slice::from_ref(level),
             None => &self.levels[..=deepest],
         };
-        let first = Comparison::of(&levels[0]);
-        let is_same = |level| discriminant(&Comparison::of(level)) == discriminant(&first);
-        self.comparison = if levels.iter().all(is_same) { first } else { Comparison::Words };
+        let is_whole = levels.iter().all(|level| level.codec.avx2.is_some());
+        self.avx2 = levels[0].codec.avx2.filter(|_| is_whole);
     }
 
     /// The smallest hash of a key's cell.

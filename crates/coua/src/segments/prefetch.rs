@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Segments;
 use super::uniform::{KeyGroup, WIDTH};
 use crate::hash::KeyHash;
-use crate::kernel::{KnownLevel, LevelGeometry, Place};
+use crate::kernel::{KnownLevel, Place};
 use crate::table::prefetch;
 
 /// Groups in flight, 64 keys: enough to cover the latency of memory, few enough to stay in the first
@@ -14,7 +14,8 @@ const PREFETCH_DISTANCE: usize = 4;
 
 /// The next keys of a batch, in order, with their places; their buckets are being prefetched. The segments of all keys have
 /// one level. Valid until a segment splits: a place found before may name the wrong half.
-pub(crate) struct Prefetcher<'a> {
+pub(crate) struct Prefetcher<'a, L> {
+    level: L,
     hashes: &'a [KeyHash],
     ring: [KeyGroup; PREFETCH_DISTANCE],
     taken: usize,
@@ -22,20 +23,15 @@ pub(crate) struct Prefetcher<'a> {
     last: Option<usize>,
 }
 
-impl<'a> Prefetcher<'a> {
+impl<'a, L: KnownLevel> Prefetcher<'a, L> {
     #[inline(always)]
-    pub(crate) fn new(
-        segments: &Segments,
-        level: impl KnownLevel,
-        hashes: &'a [KeyHash],
-        taken: usize,
-    ) -> Self {
+    pub(crate) fn new(segments: &Segments, level: L, hashes: &'a [KeyHash], taken: usize) -> Self {
         let ring = [KeyGroup::default(); PREFETCH_DISTANCE];
-        let mut prefetcher = Self { hashes, ring, taken, last: None };
+        let mut prefetcher = Self { level, hashes, ring, taken, last: None };
         let group = taken / WIDTH;
         for group in group..group + PREFETCH_DISTANCE {
-            prefetcher.locate_group(segments, &level.geometry(), group);
-            prefetcher.prefetch_last(level);
+            prefetcher.locate_group(segments, group);
+            prefetcher.prefetch_last();
         }
         prefetcher
     }
@@ -48,9 +44,9 @@ impl<'a> Prefetcher<'a> {
     }
 
     #[inline(always)]
-    fn prefetch_last(&self, level: impl KnownLevel) {
+    fn prefetch_last(&self) {
         if let Some(keys) = self.due() {
-            (0..WIDTH).for_each(|number| keys.prefetch(&level.geometry().codec, number));
+            (0..WIDTH).for_each(|number| keys.prefetch(&self.level.geometry().codec, number));
         }
     }
 
@@ -65,21 +61,21 @@ impl<'a> Prefetcher<'a> {
 
     /// Goes on to the next group.
     #[inline(always)]
-    pub(crate) fn next_group(&mut self, segments: &Segments, level: impl KnownLevel) {
+    pub(crate) fn next_group(&mut self, segments: &Segments) {
         let group = self.taken / WIDTH;
         self.taken = (group + 1) * WIDTH;
-        self.locate_group(segments, &level.geometry(), group + PREFETCH_DISTANCE);
+        self.locate_group(segments, group + PREFETCH_DISTANCE);
     }
 
     /// The next key's place.
     #[inline(always)]
-    pub(crate) fn next(&mut self, segments: &Segments, level: impl KnownLevel) -> Option<Place> {
+    pub(crate) fn next(&mut self, segments: &Segments) -> Option<Place> {
         self.hashes.get(self.taken)?;
         let number = self.taken % WIDTH;
         let place = self.group().0.place(number);
         if number == WIDTH - 1 {
-            self.next_group(segments, level);
-            self.prefetch_last(level);
+            self.next_group(segments);
+            self.prefetch_last();
         } else {
             self.taken += 1;
         }
@@ -87,7 +83,8 @@ impl<'a> Prefetcher<'a> {
     }
 
     #[inline(always)]
-    fn locate_group(&mut self, segments: &Segments, level: &LevelGeometry, group: usize) {
+    fn locate_group(&mut self, segments: &Segments, group: usize) {
+        let level = &self.level.geometry();
         self.last = None;
         let Some(rest) = self.hashes.get(group * WIDTH..) else { return };
         let keys = &mut self.ring[group % PREFETCH_DISTANCE];

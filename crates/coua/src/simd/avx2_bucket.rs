@@ -16,7 +16,7 @@ mod vectors {
 
     use super::super::avx2::{Avx2, Four};
     use super::super::instructions::{InstructionSet, available};
-    use super::super::{Isa, Kernel, Vector, Words};
+    use super::super::{Isa, Vector};
 
     /// Bits of each slot that a bucket begins with.
     const FIRST_BITS: usize = 16;
@@ -136,16 +136,17 @@ mod vectors {
             Self { isa, order, shift, mask, halves, step: step as u64, bytes, top_shift, tails }
         }
 
-        /// Runs a kernel on words, compiled for these instructions.
+        /// Does work compiled for these instructions, as [`with_bit_instructions`](crate::simd::with_bit_instructions)
+        /// does.
         #[inline(always)]
-        pub(crate) fn run<K: Kernel>(&self, kernel: K) -> K::Output {
+        pub(crate) fn run<T>(&self, work: impl FnOnce() -> T) -> T {
             #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
-            fn compiled_for_them<K: Kernel>(kernel: K) -> K::Output {
-                kernel.run(Words)
+            fn compiled_for_them<T>(work: impl FnOnce() -> T) -> T {
+                work()
             }
             let Avx2(()) = self.isa;
             // SAFETY: the processor has the instructions.
-            unsafe { compiled_for_them(kernel) }
+            unsafe { compiled_for_them(work) }
         }
 
         /// The byte of its segment that a bucket begins at.
@@ -289,8 +290,6 @@ pub(crate) use none::Avx2Bucket;
 /// Where there is no AVX2.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod none {
-    use super::super::Kernel;
-
     #[derive(Clone, Copy, Debug)]
     pub(crate) enum Avx2Bucket {}
 
@@ -301,7 +300,7 @@ mod none {
             None
         }
 
-        pub(crate) fn run<K: Kernel>(&self, _kernel: K) -> K::Output {
+        pub(crate) fn run<T>(&self, _work: impl FnOnce() -> T) -> T {
             match *self {}
         }
 

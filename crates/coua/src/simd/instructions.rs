@@ -64,21 +64,22 @@ fn limit() -> InstructionSet {
     }
 }
 
-/// Runs a kernel on words, compiled for [`InstructionSet::Bits`] if the processor has them.
+/// Does work on words, compiled for [`InstructionSet::Bits`] if the processor has them. The closure must be
+/// `#[inline(always)]`: only then is it compiled for them.
 #[inline]
-pub(crate) fn with_bit_instructions<K: Kernel>(kernel: K) -> K::Output {
+pub(crate) fn with_bit_instructions<T>(work: impl FnOnce() -> T) -> T {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         #[target_feature(enable = "popcnt,bmi1,bmi2,lzcnt")]
-        fn compiled_for_them<K: Kernel>(kernel: K) -> K::Output {
-            kernel.run(Words)
+        fn compiled_for_them<T>(work: impl FnOnce() -> T) -> T {
+            work()
         }
         if available() >= InstructionSet::Bits {
             // SAFETY: the processor has the instructions.
-            return unsafe { compiled_for_them(kernel) };
+            return unsafe { compiled_for_them(work) };
         }
     }
-    kernel.run(Words)
+    work()
 }
 
 /// Runs a kernel with the widest vectors of this processor.
@@ -94,7 +95,10 @@ pub(crate) fn with_vectors<K: Kernel>(kernel: K) -> K::Output {
         match available() {
             InstructionSet::Avx512 => avx512::run(kernel),
             InstructionSet::Avx2 => avx2::run(kernel),
-            InstructionSet::Bits | InstructionSet::Portable => with_bit_instructions(kernel),
+            InstructionSet::Bits | InstructionSet::Portable => with_bit_instructions(
+                #[inline(always)]
+                || kernel.run(Words),
+            ),
         }
     };
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

@@ -1,42 +1,29 @@
 //! Checks the slots of a segment that was read.
 
 use crate::kernel::{KnownLevel, LevelGeometry, SLOTS, with_encoding};
-use crate::simd::{Isa, Kernel, with_bit_instructions};
+use crate::simd::with_bit_instructions;
 use crate::table::Segment;
 
 /// The number of slots of a segment in use; `None` if the low part of a fingerprint is 0, which happens only in forged
 /// bytes.
 pub(crate) fn in_use(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
-    with_bit_instructions(Check { level, segment })
+    with_bit_instructions(
+        #[inline(always)]
+        || with_encoding!(*level, |level| count(level, segment)),
+    )
 }
 
-struct Check<'a> {
-    level: &'a LevelGeometry,
-    segment: &'a Segment,
-}
-
-impl Kernel for Check<'_> {
-    type Output = Option<u64>;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) -> Option<u64> {
-        with_encoding!(*self.level, |level| self.check(level))
+#[inline(always)]
+fn count(level: impl KnownLevel, segment: &Segment) -> Option<u64> {
+    let words = level.geometry().on_words();
+    let (mut used, mut sound) = (0, true);
+    for number in 0..words.buckets() {
+        let bucket = words.bucket(segment, number);
+        let free_slots = words.free_slots(&bucket);
+        used += u64::from(SLOTS - free_slots.number().count_ones());
+        sound &= words.is_sound(segment, &bucket, free_slots);
     }
-}
-
-impl Check<'_> {
-    #[inline(always)]
-    fn check(self, level: impl KnownLevel) -> Option<u64> {
-        let words = level.geometry().on_words();
-        let (mut used, mut sound) = (0, true);
-        for number in 0..self.level.buckets {
-            let bucket = words.bucket(self.segment, number);
-            let free_slots = words.free_slots(&bucket);
-            used += u64::from(SLOTS - free_slots.number().count_ones());
-            sound &= words.is_sound(self.segment, &bucket, free_slots);
-        }
-        sound.then_some(used)
-    }
+    sound.then_some(used)
 }
 
 #[cfg(test)]
