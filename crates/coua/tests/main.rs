@@ -10,7 +10,6 @@ mod few_bits;
 mod format;
 mod hostile_keys;
 mod inspect;
-mod join;
 mod law;
 mod layers;
 mod model;

@@ -226,7 +226,7 @@ impl NativeCuckoo {
             Form::Table(table) => table.filter.remove(item),
             Form::Windowed(windowed) => windowed.remove(&[item]) == [true],
         };
-        self.after_removal(&[item], &[removed]);
+        self.after_removal(&[removed]);
         removed
     }
 
@@ -237,23 +237,22 @@ impl NativeCuckoo {
             Form::Table(table) => table.filter.remove_batch(items),
             Form::Windowed(windowed) => windowed.remove(items),
         };
-        self.after_removal(items, &removed);
+        self.after_removal(&removed);
         removed
     }
 
     /// Must be called after removals: frees memory where due.
-    fn after_removal(&mut self, items: &[&[u8]], removed: &[bool]) {
+    fn after_removal(&mut self, removed: &[bool]) {
         let count = removed.iter().filter(|&&removed| removed).count() as u64;
         if count == 0 {
             return;
         }
         // A dump may contain any number.
         self.deleted = self.deleted.saturating_add(count);
-        if let Form::Table(table) = &mut self.form {
-            let gone = items.iter().zip(removed).filter(|(_, removed)| **removed);
-            if table.compact_after(gone.map(|(item, _)| *item), count, self.deleted) {
-                self.deleted = 0;
-            }
+        if let Form::Table(table) = &mut self.form
+            && table.compact_after(count, self.deleted)
+        {
+            self.deleted = 0;
         }
         self.after_change();
     }
@@ -286,7 +285,7 @@ impl NativeCuckoo {
     /// A filter of fixed size keeps its memory, because it could not grow back.
     pub(crate) fn compact(&mut self, at: CompactionPosition) -> Compaction {
         let mut compaction = match &mut self.form {
-            Form::Table(table) if table.hints.expansion > 0 => table.compact(at.from),
+            Form::Table(table) if table.hints.expansion > 0 => table.compact(),
             Form::Windowed(windowed) => windowed.compact(at),
             _ => Compaction::default(),
         };

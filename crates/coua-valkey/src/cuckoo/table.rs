@@ -7,9 +7,7 @@ use coua::window::{Generations, When, Window};
 use coua::{CuckooFilter, Filter, Full, IfPresent, Insertion, KeyHash, MergeError};
 
 use super::changes::first_change;
-use super::compaction::{
-    Compaction, CompactionPosition, QUICKLY_REBUILT, Time, compact, is_quickly_rebuilt,
-};
+use super::compaction::{Compaction, QUICKLY_REBUILT, Time, compact, is_quickly_rebuilt};
 use super::memory::MemoryCharge;
 use super::outcome::{Outcome, Outcomes};
 use crate::error::CommandError;
@@ -283,33 +281,24 @@ impl Table {
         })
     }
 
-    /// Frees memory from a hash on, within the time that a command may take.
-    pub(super) fn compact(&mut self, from: u64) -> Compaction {
-        let (has_changed, next) = compact(&mut self.filter, from, &mut Time::all());
-        Compaction { has_changed, next: next.map(|from| CompactionPosition { part: 0, from }) }
+    /// Frees memory: rebuilds the filter.
+    pub(super) fn compact(&mut self) -> Compaction {
+        let has_changed = compact(&mut self.filter, &mut Time::all()).unwrap_or_default();
+        Compaction { has_changed, next: None }
     }
 
-    /// Frees memory after these items were removed, if few are left. Returns whether all of it was freed. A filter
-    /// that was never full keeps its initial room. The result depends only on saved state and on the command, so
-    /// it is the same on all servers.
-    pub(super) fn compact_after<'a>(
-        &mut self,
-        removed: impl Iterator<Item = &'a [u8]>,
-        count: u64,
-        deleted: u64,
-    ) -> bool {
+    /// Frees memory after `count` items were removed, if few are left and the filter is quickly rebuilt. Returns whether
+    /// it was. A filter that was never full keeps its initial room. The result depends only on saved state and on the
+    /// command, so it is the same on all servers.
+    pub(super) fn compact_after(&mut self, count: u64, deleted: u64) -> bool {
         let (slots, items) = (self.filter.slots(), self.filter.len());
         // Copies of few items fill a filter at a quarter of its slots.
         let is_mostly_empty = deleted >= slots / 8 && items <= slots / 4;
-        if self.hints.expansion == 0 || !is_mostly_empty {
-            return false;
-        }
-        if is_quickly_rebuilt(&self.filter) {
-            return self.has_halved(count) && self.compact(0).has_changed;
-        }
-        let most = Time::all().joins(&self.filter);
-        removed.filter(|item| self.filter.compact_at(*item)).take(most).for_each(drop);
-        false
+        self.hints.expansion > 0
+            && is_mostly_empty
+            && is_quickly_rebuilt(&self.filter)
+            && self.has_halved(count)
+            && self.compact().has_changed
     }
 
     /// Whether these removals have lowered the load to 1/4, 1/8, and so on: a compaction that failed because

@@ -153,16 +153,14 @@ impl WindowedFilter {
     /// Frees memory after removals, from a generation and a hash on, within the time that a command may take.
     pub(super) fn compact(&mut self, at: CompactionPosition) -> Compaction {
         let (mut has_changed, mut time) = (false, Time::all());
-        let left = self.filter.filters_mut().filter(|(number, _)| *number >= at.part);
-        let mut left = left.filter_map(|(part, filter)| {
-            let from = if part == at.part { at.from } else { 0 };
-            let (is_another, next) = compact(filter, from, &mut time);
+        for (part, filter) in self.filter.filters_mut().filter(|(number, _)| *number >= at.part) {
+            let Some(is_another) = compact(filter, &mut time) else {
+                let next = Some(CompactionPosition { part, from: 0 });
+                return Compaction { has_changed, next };
+            };
             has_changed |= is_another;
-            next.map(|from| CompactionPosition { part, from })
-        });
-        let next = left.next();
-        drop(left);
-        Compaction { has_changed, next }
+        }
+        Compaction { has_changed, next: None }
     }
 
     /// A separate copy.

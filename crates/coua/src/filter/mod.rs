@@ -7,7 +7,6 @@
 //! [`Segments`] hold the items in slots. A filter adds the items without a slot, counts, limits, and the decision
 //! what an insert does when its buckets are full ([`growth`]).
 
-mod compact;
 mod copies;
 mod create;
 mod describe;

@@ -179,8 +179,7 @@ impl CuckooFilter {
     /// Moves all items to a table of another geometry that distinguishes the same hashes. Returns an error, and changes
     /// nothing, if there is no memory for the new table or for the hashes of the fullest segment. After that it returns
     /// none: segments that get no memory for a split stay whole. As everywhere in the standard library, the process
-    /// aborts if there is no memory for small lists or entries of the overflow table. Frees the old memory as segments
-    /// are moved.
+    /// aborts if there is no memory for small lists or entries of the overflow table.
     pub(crate) fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
         let fullest = self.segments.iter().map(Segment::occupied).max();
@@ -192,24 +191,19 @@ impl CuckooFilter {
         for index in 0..target.segments.len() as u32 {
             target.count_overflow(index);
         }
-        let order: Vec<u32> = self.segments.in_hash_order().collect();
-        let lowest = self.segments.lowest_from(&order);
         // A shrinking filter must stay smaller.
         let cap = if target.slots() < self.slots() {
             SizeCap { slots: self.slots(), bytes: self.segments.slot_bytes() }
         } else {
             SizeCap { slots: u64::MAX, bytes: u64::MAX }
         };
-        for (number, &index) in order.iter().enumerate() {
+        for index in self.segments.in_hash_order() {
             hashes.clear();
             self.segments.representatives(index).for_each(|hash| hashes.push(hash));
             target.reinsert_batch(&hashes);
             let (prefix, depth) =
                 (self.segments.get(index).prefix(), self.segments.depth_of(index));
             target.split_overfull(prefix, depth, cap);
-            if let Some(&address) = lowest.get(number + 1) {
-                self.segments.discard_before(address);
-            }
         }
         target.reinsert_overflowed(0, 0);
         *self = target;

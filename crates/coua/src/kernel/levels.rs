@@ -37,7 +37,15 @@ impl<const WIDE: bool> KnownLevel for &WithEncoding<WIDE> {
 }
 
 /// A level, and what compares single keys with its buckets.
-pub(crate) struct WithAvx2(pub(crate) LevelGeometry, pub(crate) &'static Avx2Bucket);
+pub(crate) struct WithAvx2(LevelGeometry, &'static Avx2Bucket);
+
+impl WithAvx2 {
+    /// A level that has [`avx2`](super::SlotCodec::avx2).
+    #[inline(always)]
+    pub(crate) fn of(level: &LevelGeometry) -> Self {
+        Self(*level, level.codec.avx2.expect("buckets of that kind"))
+    }
+}
 
 impl KnownLevel for &WithAvx2 {
     #[inline(always)]
@@ -78,7 +86,7 @@ macro_rules! with_level {
             avx2.run(
                 #[inline(always)]
                 move || {
-                    let $level = &$crate::kernel::WithAvx2(*$segments.level_for($hash), avx2);
+                    let $level = &$crate::kernel::WithAvx2::of($segments.level_for($hash));
                     $work
                 },
             )

@@ -6,7 +6,6 @@
 
 mod evict;
 mod group;
-mod join;
 mod prefetch;
 mod split;
 mod uniform;
@@ -384,11 +383,6 @@ impl Segments {
         self.level_of(index).depth
     }
 
-    /// The depth of the deepest segments.
-    pub(crate) fn depth(&self) -> u32 {
-        self.directory.depth()
-    }
-
     /// Bits of a slot in the segments that were split most. O(segments).
     pub(crate) fn slot_bits(&self) -> u32 {
         self.levels[usize::from(self.table.deepest_level())].codec.slot_bits
@@ -418,15 +412,5 @@ impl Segments {
     /// Bytes of memory not from the heap. O(number of mappings).
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.table.mapped_bytes()
-    }
-
-    /// For each of these segments, the lowest address of itself and of those after it.
-    pub(crate) fn lowest_from(&self, order: &[u32]) -> Vec<*const u8> {
-        self.table.lowest_from(order)
-    }
-
-    /// Frees the memory before an address in its arena: no segment there may be used any more.
-    pub(crate) fn discard_before(&mut self, address: *const u8) {
-        self.table.discard_before(address);
     }
 }

@@ -196,7 +196,9 @@ pub(crate) mod tests {
                 });
                 assert!(bytes_of(&divided.join()) == expected, "{depth} {division:?}");
             }
-            deepest = deepest.max(one_by_one.as_segments().depth());
+            let segments = one_by_one.as_segments();
+            let depths = (0..segments.len() as u32).map(|index| segments.depth_of(index));
+            deepest = depths.fold(deepest, u32::max);
             overflowed = overflowed.max(one_by_one.overflow().overflowed());
         }
         assert!(deepest > 16 && overflowed > 300, "{deepest} {overflowed}");

@@ -20,17 +20,11 @@ use crate::error::OutOfMemory;
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 /// Arenas from the heap have this many bytes, or a multiple.
 const CACHE_LINE: usize = 64;
-/// Memory before a segment is freed in pieces of this size.
-const DISCARD_STEP: usize = 4 * HUGE_PAGE;
 
 /// A mapping of a file starts at a multiple of this: the largest page size in use, and the mapping unit of Windows.
 /// So a mapping starts with a page, and advice about it affects nothing else.
 #[cfg(feature = "mmap")]
 const FILE_STEP: u64 = 64 << 10;
-
-/// A multiple of the page size.
-#[cfg(all(unix, feature = "mmap"))]
-const LARGEST_PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
 /// Owned zeroed memory; its address never changes while it lives. Segments keep pointers into it, so it is never
 /// borrowed as a slice.
@@ -46,7 +40,7 @@ pub(super) struct Arena {
 enum Backing {
     Heap(Layout),
     #[cfg(feature = "mmap")]
-    #[cfg_attr(windows, expect(dead_code, reason = "it only unmaps what it maps"))]
+    #[expect(dead_code, reason = "it only unmaps what it maps")]
     Mapped(MmapRaw),
 }
 
@@ -128,53 +122,6 @@ impl Arena {
         Ok(Self::of_mapping(map.into(), mapped - len, len))
     }
 
-    /// Gives back whole huge pages before `address`, if it lies in this arena. Pages before them are given
-    /// back again, which costs little.
-    pub(super) fn discard_before(&mut self, address: *const u8) {
-        if let Some(used) = self.offset_of(address) {
-            let end = used / DISCARD_STEP * DISCARD_STEP;
-            self.give_back(end.saturating_sub(DISCARD_STEP)..end);
-        }
-    }
-
-    /// Gives back the whole pages of a part, where that can be done; what they hold is lost then. Tells how many
-    /// bytes they are.
-    pub(super) fn discard(&mut self, address: *const u8, bytes: usize) -> usize {
-        self.offset_of(address).map_or(0, |begin| self.give_back(begin..begin + bytes))
-    }
-
-    #[cfg(all(unix, feature = "mmap"))]
-    #[expect(unsafe_code, reason = "tells the system that memory is not used any more")]
-    fn give_back(&mut self, part: Range<usize>) -> usize {
-        let Backing::Mapped(map) = &self.memory else { return 0 };
-        assert!(part.end <= self.len);
-        let begin = self.start.as_ptr() as usize - map.as_ptr() as usize;
-        let from = (begin + part.start).next_multiple_of(LARGEST_PAGE);
-        let bytes = ((begin + part.end) / LARGEST_PAGE * LARGEST_PAGE).saturating_sub(from);
-        // SAFETY: the range lies in the mapping, which is private and begins with a page, and in a part that the
-        // caller does not read again. Failure leaves the memory as it is.
-        let given =
-            unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, bytes) };
-        given.map_or(0, |()| bytes)
-    }
-
-    #[cfg(not(all(unix, feature = "mmap")))]
-    #[expect(clippy::unused_self, reason = "only mapped memory can be given back in part")]
-    fn give_back(&mut self, _part: Range<usize>) -> usize {
-        0
-    }
-
-    /// The offset of an address in this arena.
-    fn offset_of(&self, address: *const u8) -> Option<usize> {
-        let offset = (address as usize).wrapping_sub(self.start.as_ptr() as usize);
-        (offset < self.len).then_some(offset)
-    }
-
-    /// Whether an address is in this arena.
-    pub(super) fn holds(&self, address: *const u8) -> bool {
-        self.offset_of(address).is_some()
-    }
-
     #[expect(unsafe_code, reason = "cuts a segment from an arena")]
     pub(super) fn base_at(&self, offset: usize) -> NonNull<u8> {
         assert!(offset <= self.len);
@@ -235,23 +182,5 @@ mod tests {
             assert_eq!(arena.base_at(0).as_ptr() as usize % HUGE_PAGE, 0);
             assert!(begin + bytes <= len);
         }
-    }
-
-    #[test]
-    fn memory_is_given_back_wherever_the_mapping_begins() {
-        let mut map = MmapMut::map_anon(3 * DISCARD_STEP).unwrap();
-        map.fill(1);
-        let begin = HUGE_PAGE;
-        let mut arena = Arena::of_mapping(map.into(), begin, 3 * DISCARD_STEP - begin);
-        let address = arena.base_at(DISCARD_STEP).as_ptr();
-        arena.discard_before(address);
-        let Backing::Mapped(map) = &arena.memory else { panic!("it is mapped") };
-        #[expect(unsafe_code, reason = "a mapping has no other way to be borrowed")]
-        // SAFETY: all of it is there, and nobody writes any more.
-        let map = unsafe { std::slice::from_raw_parts(map.as_ptr(), map.len()) };
-        let given_back = cfg!(target_os = "linux");
-        assert!(map[..begin].iter().all(|byte| *byte == 1), "what lies before is not its own");
-        assert!(map[begin..begin + DISCARD_STEP].iter().all(|byte| (*byte == 0) == given_back));
-        assert!(map[begin + DISCARD_STEP..].iter().all(|byte| *byte == 1));
     }
 }

@@ -94,17 +94,6 @@ impl Directory {
         self.entries[first..first + (1 << (self.bits - depth))].fill(segment);
     }
 
-    /// Drops the bits that tell no segments apart.
-    pub(crate) fn shrink(&mut self) {
-        while self.bits > 0 && self.entries.chunks_exact(2).all(|pair| pair[0] == pair[1]) {
-            let halved = self.entries.len() / 2;
-            (0..halved).for_each(|index| self.entries[index] = self.entries[2 * index]);
-            self.entries.truncate(halved);
-            self.entries.shrink_to_fit();
-            self.bits -= 1;
-        }
-    }
-
     fn index(&self, prefix: u64) -> usize {
         ((prefix >> 1) >> (63 - self.bits)) as usize
     }

@@ -1,12 +1,10 @@
-//! The memory of a table's segments: arenas, and the holes in them that removed segments have left.
+//! The memory of a table's segments.
 
 use std::mem;
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::arena::{Arena, HUGE_PAGE};
-use super::segment::Segment;
 use crate::error::OutOfMemory;
 
 /// A growing table takes this fraction of its size at a time, in whole huge pages: so that memory has no steps above a
@@ -21,26 +19,22 @@ pub(super) struct Pool {
     /// The parts of a table that was split share its arenas. Each has segments of its own there, and takes new ones
     /// from arenas of its own.
     arenas: Vec<Arc<Arena>>,
-    /// Unused bytes at the end of the last arena.
-    free: usize,
-    holes: Vec<Hole>,
-    /// Bytes of the arenas, or of a part's segments, without freed memory.
+    unused: Vec<Unused>,
+    /// Bytes of the arenas, or of a part's segments.
     total: usize,
 }
 
-/// Where a segment was.
+/// The unused end of an arena: zeros.
 #[derive(Debug)]
-struct Hole {
+struct Unused {
     base: NonNull<u8>,
     bytes: usize,
-    /// Bytes of those pages that were freed.
-    discarded: usize,
 }
 
 impl Pool {
-    /// Adds an arena. All later segments are taken from it.
+    /// Adds an arena.
     pub(super) fn add(&mut self, arena: Arena) {
-        self.free = arena.len();
+        self.unused.push(Unused { base: arena.base_at(0), bytes: arena.len() });
         self.total += arena.len();
         #[expect(
             clippy::arc_with_non_send_sync,
@@ -49,13 +43,9 @@ impl Pool {
         self.arenas.push(Arc::new(arena));
     }
 
-    fn hole_for(&self, bytes: usize) -> Option<usize> {
-        self.holes.iter().position(|hole| hole.bytes >= bytes)
-    }
-
     /// Takes memory for a segment of `bytes` bytes, and for those after it, unless there is some.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
-        if self.free >= bytes || self.hole_for(bytes).is_some() {
+        if self.unused.iter().any(|unused| unused.bytes >= bytes) {
             return Ok(());
         }
         let pages = (self.total / GROWTH_FRACTION / HUGE_PAGE).max(1);
@@ -69,92 +59,35 @@ impl Pool {
         Ok(())
     }
 
-    /// The memory for a segment, which was [reserved](Self::reserve); and whether it was used before, and is not
-    /// zero.
-    pub(super) fn alloc(&mut self, bytes: usize) -> (NonNull<u8>, bool) {
-        if let Some(place) = self.hole_for(bytes) {
-            let Hole { base, bytes: all, discarded } = self.holes.swap_remove(place);
-            self.total += discarded;
-            // The list has space for the rest.
-            self.add_hole(base, bytes..all);
-            return (base, true);
+    /// The memory for a segment, which was [reserved](Self::reserve).
+    pub(super) fn alloc(&mut self, bytes: usize) -> NonNull<u8> {
+        let place = self.unused.iter().position(|unused| unused.bytes >= bytes);
+        let place = place.expect("memory was reserved");
+        let unused = &mut self.unused[place];
+        let base = unused.base;
+        let rest = NonNull::new(base.as_ptr().wrapping_add(bytes));
+        unused.base = rest.expect("no arena ends at address 0");
+        unused.bytes -= bytes;
+        if unused.bytes == 0 {
+            self.unused.remove(place);
         }
-        let arena = self.arenas.last().expect("memory was reserved");
-        let base = arena.base_at(arena.len() - self.free);
-        self.free -= bytes;
-        (base, false)
-    }
-
-    /// Gives a segment's memory back: the arena that none of `others` lies in, or its pages, and a hole for the
-    /// next segment that fits.
-    pub(super) fn give_back(&mut self, segment: &Segment, others: &[Segment]) {
-        let holder = self.arenas.iter().position(|arena| arena.holds(segment.address()));
-        let Some(holder) = holder else { return };
-        // Other parts of a divided table may be in the same arena.
-        let Some(arena) = Arc::get_mut(&mut self.arenas[holder]) else { return };
-        if others.iter().any(|other| arena.holds(other.address())) {
-            // Without memory for the list it is lost until its arena goes.
-            if self.holes.try_reserve(1).is_ok() {
-                let (base, bytes) = (segment.base(), segment.len());
-                let discarded = arena.discard(segment.address(), bytes);
-                self.total -= discarded;
-                self.holes.push(Hole { base, bytes, discarded });
-            }
-            return;
-        }
-        for hole in self.holes.extract_if(.., |hole| arena.holds(hole.base.as_ptr())) {
-            self.total += hole.discarded;
-        }
-        self.total -= arena.len();
-        if holder + 1 == self.arenas.len() {
-            self.free = 0;
-        }
-        self.arenas.remove(holder);
+        base
     }
 
     /// The memory of a part of the table, with `total` bytes of segments. The first part gets the unused memory.
     pub(super) fn part(&mut self, total: usize) -> Self {
-        self.leave_arena();
-        let holes = mem::take(&mut self.holes);
-        let unused: usize = holes.iter().map(|hole| hole.bytes - hole.discarded).sum();
-        Self { arenas: self.arenas.clone(), free: 0, holes, total: total + unused }
-    }
-
-    /// The end of the last arena becomes a hole.
-    fn leave_arena(&mut self) {
-        let free = mem::take(&mut self.free);
-        if let Some(arena) = self.arenas.last() {
-            let base = arena.base_at(arena.len() - free);
-            self.add_hole(base, 0..free);
-        }
-    }
-
-    /// Adds a part of what begins at `base`. Without memory for the list it is lost until its arena goes.
-    fn add_hole(&mut self, base: NonNull<u8>, part: Range<usize>) {
-        let base = NonNull::new(base.as_ptr().wrapping_add(part.start));
-        if let Some(base) = base.filter(|_| !part.is_empty())
-            && self.holes.try_reserve(1).is_ok()
-        {
-            self.holes.push(Hole { base, bytes: part.len(), discarded: 0 });
-        }
+        let unused = mem::take(&mut self.unused);
+        let more: usize = unused.iter().map(|unused| unused.bytes).sum();
+        Self { arenas: self.arenas.clone(), unused, total: total + more }
     }
 
     /// Adds the memory of another part or table.
-    pub(super) fn join(&mut self, mut other: Self) {
-        self.leave_arena();
-        other.leave_arena();
+    pub(super) fn join(&mut self, other: Self) {
         self.arenas.extend(other.arenas);
         self.arenas.sort_unstable_by_key(Arc::as_ptr);
         self.arenas.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        self.holes.extend(other.holes);
+        self.unused.extend(other.unused);
         self.total += other.total;
-    }
-
-    /// Frees the memory before an address in its arena, if mapped.
-    pub(super) fn discard_before(&mut self, address: *const u8) {
-        for arena in self.arenas.iter_mut().filter_map(Arc::get_mut) {
-            arena.discard_before(address);
-        }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -163,7 +96,6 @@ impl Pool {
 
     /// Bytes of arenas not from the heap. O(arenas).
     pub(super) fn mapped_bytes(&self) -> usize {
-        let mapped: usize = self.arenas.iter().map(|arena| arena.mapped_bytes()).sum();
-        mapped - self.holes.iter().map(|hole| hole.discarded).sum::<usize>()
+        self.arenas.iter().map(|arena| arena.mapped_bytes()).sum()
     }
 }

@@ -141,20 +141,10 @@ impl Table {
         let index = u32::try_from(self.segments.len()).map_err(|_| OutOfMemory { bytes })?;
         self.reserve_segment(bytes)?;
         let bytes = bytes as usize;
-        let (base, was_used) = self.memory.alloc(bytes);
+        let base = self.memory.alloc(bytes);
         self.segments.push(Segment::new(base, bytes, prefix, level));
-        if was_used {
-            self.segment_mut(index).clear();
-        }
         self.spacing = None;
         Ok(index)
-    }
-
-    /// Removes a segment, whose index the last one gets, and gives its memory back.
-    pub(crate) fn remove_segment(&mut self, index: u32) {
-        let segment = self.segments.swap_remove(index as usize);
-        self.spacing = None;
-        self.memory.give_back(&segment, &self.segments);
     }
 
     /// Determines whether the segments are at equal distances; after that they must keep their order.
@@ -172,7 +162,7 @@ impl Table {
         self.spacing = is_even.then_some(Spacing { first, step, least_bytes });
     }
 
-    /// Set by [`detect_spacing`](Self::detect_spacing), until a segment is added or removed.
+    /// Set by [`detect_spacing`](Self::detect_spacing), until a segment is added.
     pub(crate) fn spacing(&self) -> Option<Spacing> {
         self.spacing
     }
@@ -203,23 +193,6 @@ impl Table {
         all
     }
 
-    /// For each of these segments, the lowest address of itself and of those after it in `order`. Segments
-    /// may lie in memory in any order.
-    pub(crate) fn lowest_from(&self, order: &[u32]) -> Vec<*const u8> {
-        let address = |&index: &u32| self.segments[index as usize].address();
-        let mut lowest: Vec<_> = order.iter().map(address).collect();
-        for number in (1..lowest.len()).rev() {
-            lowest[number - 1] = lowest[number - 1].min(lowest[number]);
-        }
-        lowest
-    }
-
-    /// Gives back the memory before an address, in the arena that it lies in: no segment there may be used any
-    /// more.
-    pub(crate) fn discard_before(&mut self, address: *const u8) {
-        self.memory.discard_before(address);
-    }
-
     /// The most that a segment lies below the base depth. O(segments).
     pub(crate) fn deepest_level(&self) -> u8 {
         self.segments.iter().map(Segment::level).max().unwrap_or(0)
@@ -244,25 +217,5 @@ impl Table {
             copy.segment_mut(index).copy_from(source);
         }
         Ok(copy)
-    }
-}
-
-#[cfg(all(test, unix, feature = "mmap", not(miri)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_that_was_given_back_counts_again_once_it_is_used() {
-        // Most of it is whole steps of 64 KiB, wherever the mapping begins.
-        const BYTES: u64 = 256 << 10;
-        let mut table = Table::new(6, BYTES).unwrap();
-        table.segment_mut(3).bytes_mut(BYTES as usize).fill(1);
-        let before = table.memory_bytes();
-        table.remove_segment(3);
-        assert!(table.memory_bytes() + BYTES as usize / 2 < before);
-        assert!(table.mapped_bytes() < table.memory_bytes());
-        let again = table.add_segment(BYTES, 0, 0).unwrap();
-        assert_eq!(table.memory_bytes(), before);
-        assert!(table.segment(again).bytes(BYTES as usize).iter().all(|&byte| byte == 0));
     }
 }

@@ -33,11 +33,6 @@ impl Segment {
         Self { base, last, prefix, occupied, overflowed, level, has_overflow, is_overfull }
     }
 
-    /// Where its memory begins, to be given to another one.
-    pub(super) fn base(&self) -> NonNull<u8> {
-        self.base
-    }
-
     /// Where its memory begins.
     pub(crate) fn address(&self) -> *const u8 {
         self.base.as_ptr().cast_const()

@@ -30,8 +30,6 @@ pub(crate) enum Event {
     RefusedMerge,
     /// A compaction gave slots back.
     Compaction,
-    /// Two segments became one.
-    Join,
     Conversion,
     /// The filter was saved and loaded.
     Reload,

@@ -115,7 +115,6 @@ fn small_filters_agree_with_the_model() {
         (Event::Merge, 1_600),
         (Event::RefusedMerge, 500),
         (Event::Compaction, 1_000),
-        (Event::Join, 24),
         (Event::Conversion, 1_100),
         (Event::Reload, 2_000),
     ];
@@ -136,7 +135,6 @@ fn medium_filters_agree_with_the_model() {
         (Event::Merge, 40),
         (Event::RefusedMerge, 15),
         (Event::Compaction, 30),
-        (Event::Join, 13),
         (Event::Conversion, 30),
         (Event::Reload, 50),
     ];

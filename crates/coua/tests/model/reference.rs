@@ -240,12 +240,6 @@ impl Reference {
         self.check_some(&held);
     }
 
-    /// Segments of these keys that have become empty enough join.
-    pub(crate) fn compact_at(&mut self, keys: &[usize]) {
-        let joins = keys.iter().filter(|&&key| self.filter.compact_at(self.pool[key])).count();
-        self.counts.add(Event::Join, joins as u64);
-    }
-
     /// Some keys' answers in a batch, and the length.
     pub(crate) fn check_some(&mut self, keys: &[usize]) {
         let hashes = self.hashes(keys);

@@ -65,7 +65,6 @@ impl Script<'_> {
         if self.random.below(100) >= self.inserting {
             if reference.may_remove(key) {
                 reference.remove(key);
-                reference.compact_at(&[key]);
             }
         } else if self.random.once_in(2) {
             reference.insert(key);
@@ -80,7 +79,6 @@ impl Script<'_> {
         let keys: Vec<usize> = (0..count).map(|_| self.key(reference)).collect();
         if self.random.below(100) >= self.inserting {
             reference.remove_batch(&keys);
-            reference.compact_at(&keys);
         } else if self.random.once_in(2) {
             reference.insert_batch(&keys);
         } else {
@@ -99,16 +97,6 @@ impl Script<'_> {
             4..7 => self.merge(reference),
             7..10 => {
                 let slots = reference.filter.slots();
-                if self.random.once_in(2) {
-                    let (mut next, segments) =
-                        (Some(KeyHash::from_u64(0)), reference.filter.segments());
-                    while let Some(from) = next {
-                        next = reference.filter.compact_step(from);
-                    }
-                    let joins = segments - reference.filter.segments();
-                    reference.counts.add(Event::Join, joins as u64);
-                    reference.check_all();
-                }
                 reference.filter.compact();
                 assert!(reference.filter.slots() <= slots, "compacting took more room");
                 reference

@@ -197,25 +197,3 @@ fn opening_touches_no_segment_and_a_change_a_few_pages() {
     assert_eq!(seen.generations().count(), 7);
     assert_eq!(resident(&file).1, changed);
 }
-
-/// A part may begin anywhere in what is mapped for it: what it takes is counted alike.
-#[test]
-fn memory_that_comes_back_is_counted_wherever_a_part_begins() {
-    let window = Window::new(Clock::Arrival, 8 * STEP, 8).unwrap();
-    let template = CuckooFilter::builder().capacity(20_000).hash_bits(18).build().unwrap();
-    let mut made = Generations::from_template(window, template);
-    for number in 0..9 {
-        made.advance(STEP * number);
-        made.insert_batch(&hashes(number * 100, 100)).unwrap();
-    }
-    let file = saved(&bytes_of(&made));
-    let mut mapped = mapped(&file).unwrap();
-    for (number, filter) in mapped.filters_mut() {
-        let (segments, before) = (filter.segments(), filter.memory_bytes());
-        let mut next = Some(KeyHash::from_u64(0));
-        while let Some(from) = next {
-            next = filter.compact_step(from);
-        }
-        assert!(filter.segments() < segments && filter.memory_bytes() < before, "{number}");
-    }
-}
