@@ -120,7 +120,7 @@ mod tests {
     use coua_dev::random::Random;
 
     const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
-    const HEAD: usize = coua::image::HEAD_BYTES;
+    const HEAD: usize = coua_image::HEAD_BYTES;
 
     fn put_sum(image: &mut [u8], from: usize, to: usize) {
         let sum = checksum(&image[from..to]).to_le_bytes();
@@ -130,7 +130,7 @@ mod tests {
     /// Puts the checksums right of the head, and of the list or the filter behind it.
     fn seal(image: &mut Vec<u8>) {
         put_sum(image, 0, HEAD - 8);
-        if image[8] == coua::image::Body::Hashes as u8 {
+        if image[8] == coua_image::Body::Hashes as u8 {
             let end = image.len() - 8;
             put_sum(image, HEAD, end);
         } else {

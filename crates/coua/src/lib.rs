@@ -46,8 +46,6 @@ mod error;
 mod examples;
 mod filter;
 mod hash;
-#[doc(hidden)]
-pub mod image;
 pub mod inspect;
 mod kernel;
 mod merge;

@@ -18,7 +18,7 @@ const ROWS: [&[&str]; 15] = [
     &["merge", "shards", "snapshot"],
     &["shared"],
     &["window"],
-    &["serde", "inspect", "collect", "image"],
+    &["serde", "inspect", "collect"],
     &["lib"],
 ];
 

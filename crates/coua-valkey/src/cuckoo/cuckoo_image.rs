@@ -1,10 +1,10 @@
-//! A cuckoo filter as an [image](coua::image), for dump files, append-only files, chunks of dumps, and digests.
+//! A cuckoo filter as an [image](coua_image), for dump files, append-only files, chunks of dumps, and digests.
 
 use std::io::{self, Read, Write};
 
-use coua::image::{self, Body, HEAD_BYTES, Head, ListedHashes, MAGIC};
 use coua::window::{AgeFrom, Generations};
 use coua::{CuckooFilter, Load};
+use coua_image::{self as image, Body, HEAD_BYTES, Head, ListedHashes, MAGIC};
 
 use super::cuckoo_request::{CuckooSpec, Precision};
 use super::hash_list::HashList;
@@ -130,7 +130,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coua::image::MOST_NOTES;
+    use coua_image::MOST_NOTES;
 
     const NOTES_AT: usize = 44;
     const SUM: usize = 8;

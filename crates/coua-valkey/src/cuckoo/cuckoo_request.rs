@@ -1,9 +1,9 @@
 //! Options for a new cuckoo filter: from the words of a command to the library's builder, and to the words
 //! with which replicas build the same filter.
 
-use coua::image::{Hints, MOST_LISTED};
 use coua::window::{Clock, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
+use coua_image::{Hints, MOST_LISTED};
 
 use crate::error::CommandError;
 use crate::parse::{ArgumentList, Options, Range, integer, once, real};

@@ -4,8 +4,8 @@
 //! A filter becomes a table when the list is full, by inserting the hashes in their order: so the same commands lead
 //! to the same bytes on every server.
 
-use coua::image::{Hints, MOST_LISTED};
 use coua::{CuckooFilter, IfPresent, KeyHash, KeyHasher};
+use coua_image::{Hints, MOST_LISTED};
 
 use super::changes::first_change;
 use super::cuckoo_request::{CuckooSpec, Precision, SMALL};

@@ -3,9 +3,9 @@
 
 use std::mem::size_of;
 
-use coua::image::Hints;
 use coua::window::{Generations, Window};
 use coua::{CuckooFilter, IfPresent, KeyHash, KeyHasher};
+use coua_image::Hints;
 
 use super::compaction::{Compaction, CompactionPosition};
 use super::cuckoo_request::CuckooSpec;

@@ -1,6 +1,6 @@
 //! Named values that a filter stores for programs without interpreting them.
 
-use coua::image::{MOST_NOTES, NOTE_LENGTHS, encode_note, split_note};
+use coua_image::{MOST_NOTES, NOTE_LENGTHS, encode_note, split_note};
 
 use crate::error::CommandError;
 use crate::server::block_bytes;

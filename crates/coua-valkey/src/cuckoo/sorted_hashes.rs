@@ -1,10 +1,10 @@
 //! A compact sorted list of hashes, with as many bits of each as a table would keep, in memory as in
-//! [images](coua::image).
+//! [images](coua_image).
 //!
 //! The words depend only on the hashes, not on the order of insertions and removals.
 
 use coua::KeyHash;
-use coua::image::{HashLayout, ListedHashes, bits_at};
+use coua_image::{HashLayout, ListedHashes, bits_at};
 
 use crate::error::CommandError;
 

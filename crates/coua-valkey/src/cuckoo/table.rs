@@ -2,9 +2,9 @@
 
 use std::mem::{self, size_of};
 
-use coua::image::Hints;
 use coua::window::{Generations, When, Window};
 use coua::{CuckooFilter, Filter, Full, IfPresent, Insertion, KeyHash, MergeError};
+use coua_image::Hints;
 
 use super::changes::first_change;
 use super::compaction::{Compaction, QUICKLY_REBUILT, Time, compact, is_quickly_rebuilt};

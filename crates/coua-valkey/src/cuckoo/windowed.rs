@@ -8,9 +8,9 @@
 use std::mem::size_of;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coua::image::Hints;
 use coua::window::{Change, ChangeLog, Clock, Generation, Generations, Window};
 use coua::{CuckooFilter, Filter, KeyHash, KeyHasher, MergeError};
+use coua_image::Hints;
 
 use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact};

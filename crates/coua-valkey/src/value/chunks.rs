@@ -7,7 +7,7 @@
 
 use std::io::{self, Read, Write};
 
-use coua::image;
+use coua_image as image;
 
 use crate::cuckoo::NativeCuckoo;
 use crate::error::{CommandError, RdbError};

@@ -8,7 +8,8 @@ use std::ffi::{CStr, c_int};
 use std::io::{self, Read, Write};
 use std::mem::size_of;
 
-use coua::{IfPresent, image};
+use coua::IfPresent;
+use coua_image as image;
 
 use crate::cuckoo::{
     Compaction, CompactionPosition, CuckooRequest, Defaults, NativeCuckoo, Outcome, Outcomes,

@@ -1,7 +1,7 @@
 //! Memory: what a key may take, and what happens when there is none.
 
-use coua::image::{Body, Head, Hints, encode_notes};
 use coua::{CuckooFilter, KeyHasher, WhenFull};
+use coua_image::{Body, Head, Hints, encode_notes};
 
 use crate::client::Client;
 use crate::golden;

@@ -24,9 +24,7 @@ mod write;
 
 pub use error::{LoadError, Part};
 pub use fields::MAGIC;
-pub(crate) use fields::{
-    Reader, bad_field, checksum_of, named, number_of, put_u32, put_u64, require_checksum,
-};
+pub(crate) use fields::{bad_field, named, number_of};
 pub(crate) use header::{Header, StoredWindow};
 pub use load::Load;
 #[cfg(feature = "file")]

@@ -7,9 +7,9 @@ use super::remote_filter::{RemoteFilter, Reply};
 use crate::filter::Address;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
-use coua::image::{self, Body, Head, Hints, ListedHashes};
 use coua::window::{AgeFrom, Generations};
 use coua::{CuckooFilter, Load, WhenFull};
+use coua_image::{self as image, Body, Head, Hints, ListedHashes};
 use std::io;
 
 /// Dumps the filter in one command: the server executes nothing else meanwhile, so the dump is consistent. Numbers are

@@ -6,11 +6,9 @@
 
 use std::io::Read;
 
-use crate::hash::KeyHash;
-use crate::image::SUM_BYTES;
-use crate::snapshot::{
-    LoadError, Part, Reader, bad_field, checksum_of, put_u32, put_u64, require_checksum,
-};
+use coua::{KeyHash, LoadError};
+
+use super::{SUM_BYTES, bad_field, put_u32, put_u64, sealed, u32_at, u64_at, unsealed};
 
 /// The most hashes of a list.
 pub const MOST_LISTED: usize = 4096;
@@ -102,9 +100,7 @@ impl ListedHashes {
         put_u64(&mut bytes, &[capacity]);
         put_u32(&mut bytes, &[bits.into(), len as u32]);
         put_u64(&mut bytes, words);
-        let sum = checksum_of(&bytes);
-        put_u64(&mut bytes, &[sum]);
-        bytes
+        sealed(bytes)
     }
 
     /// Reads a list.
@@ -123,14 +119,14 @@ impl ListedHashes {
         let end = FRONT + layout.words() * size_of::<u64>();
         bytes.resize(end + SUM_BYTES, 0);
         input.read_exact(&mut bytes[FRONT..])?;
-        let (covered, sum) = bytes.split_at(end);
-        require_checksum(&checksum_of(covered), &Reader(sum).u64(), Part::Header)?;
+        let covered = unsealed(&bytes)?;
         let (words, _) = covered[FRONT..].as_chunks();
         let words: Vec<_> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         if !holds(layout, &words) {
-            return bad_field("order of hashes", len as u64);
+            return bad_field("order of hashes", len as u32);
         }
-        Ok(Self { capacity: Reader(covered).u64(), bits, len, words })
+        let capacity = u64_at(covered, 0).expect("a field within the front");
+        Ok(Self { capacity, bits, len, words })
     }
 
     /// For each hash, the smallest with the same kept bits.
@@ -148,16 +144,11 @@ impl ListedHashes {
 
 /// The hash bits and the number of hashes, from which the length follows.
 fn front(bytes: &[u8]) -> Result<(u8, usize), LoadError> {
-    let mut fields = Reader(&bytes[8..]);
-    let bits = fields.u32();
-    let Some(bits) = u8::try_from(bits).ok().filter(|bits| (8..=64).contains(bits)) else {
-        return bad_field("hash bits", bits);
-    };
-    let len = fields.u32();
-    if len as usize > MOST_LISTED {
-        bad_field("number of hashes", len)
-    } else {
-        Ok((bits, len as usize))
+    let [bits, len] = [8, 12].map(|at| u32_at(bytes, at).expect("a field within the front"));
+    match u8::try_from(bits) {
+        Ok(kept @ 8..=64) if len as usize <= MOST_LISTED => Ok((kept, len as usize)),
+        Ok(8..=64) => bad_field("number of hashes", len),
+        _ => bad_field("hash bits", bits),
     }
 }
 

@@ -24,14 +24,15 @@
 //!
 //! Numbers are little endian.
 
+#![forbid(unsafe_code)]
+
 mod hashes;
 
 use std::io::Read;
+use std::ops::RangeInclusive;
 
-use crate::hash::{HashAlgorithm, KeyHasher};
-use crate::snapshot::{
-    LoadError, Part, Reader, bad_field, checksum_of, put_u32, put_u64, require_checksum,
-};
+use coua::snapshot::Part;
+use coua::{HashAlgorithm, KeyHasher, LoadError};
 
 pub use hashes::{HashLayout, ListedHashes, MOST_LISTED, bits_at};
 
@@ -46,7 +47,11 @@ pub const NOTE_LENGTHS: usize = 4;
 const SUM_BYTES: usize = 8;
 /// Offsets in the head.
 const BODY_AT: usize = 8;
+const ALGORITHM_AT: usize = 12;
+const KEY_AT: usize = 16;
+const HINTS_AT: usize = 32;
 const NOTES_AT: usize = 44;
+const REMOVED_AT: usize = 48;
 /// Offsets in the header of a snapshot (docs/format.md, section 1).
 const PARTS_AT: usize = 60;
 const LENGTH_AT: usize = 104;
@@ -93,22 +98,19 @@ pub struct Head {
 impl Head {
     /// Writes the fixed fields.
     pub fn encode(&self) -> Vec<u8> {
-        let (algorithm, key) = match self.hasher.algorithm() {
-            HashAlgorithm::SipHash13 { key } => (SIPHASH13, key),
-            HashAlgorithm::Xxh3 { seed } => (XXH3, u128::from(seed).to_le_bytes()),
-        };
+        let (mut algorithm, mut key) = (SIPHASH13, self.secret().unwrap_or_default());
+        if let HashAlgorithm::Xxh3 { seed } = self.hasher.algorithm() {
+            (algorithm, key) = (XXH3, u128::from(seed).to_le_bytes());
+        }
         let Hints { bucket_size, max_iterations, expansion } = self.hints;
         let hints = [bucket_size, max_iterations, expansion].map(u32::from);
-        let mut head = Vec::with_capacity(HEAD_BYTES);
-        head.extend_from_slice(&MAGIC);
+        let mut head = MAGIC.to_vec();
         put_u32(&mut head, &[self.body as u32, algorithm]);
         head.extend_from_slice(&key);
         put_u32(&mut head, &hints);
         put_u32(&mut head, &[self.note_bytes as u32]);
         put_u64(&mut head, &[self.removed]);
-        let sum = checksum_of(&head);
-        put_u64(&mut head, &[sum]);
-        head
+        sealed(head)
     }
 
     /// Reads the fixed fields.
@@ -117,41 +119,37 @@ impl Head {
     ///
     /// They are those of no image, or of one that a later version wrote.
     pub fn decode(bytes: &[u8; HEAD_BYTES]) -> Result<Self, LoadError> {
-        let (covered, sum) = bytes.split_at(HEAD_BYTES - SUM_BYTES);
-        if covered[..BODY_AT] != MAGIC {
+        if bytes[..BODY_AT] != MAGIC {
             return Err(LoadError::NotAFilter);
         }
-        require_checksum(&checksum_of(covered), &Reader(sum).u64(), Part::Header)?;
-        let mut fields = Reader(&covered[BODY_AT..]);
-        let body = match fields.u32() {
+        let fields = unsealed(bytes)?;
+        let field = |at| u32_at(fields, at).expect("a field within the head");
+        let body = match field(BODY_AT) {
             1 => Body::Filter,
             3 => Body::Hashes,
             4 => Body::Windowed,
             found => return Err(LoadError::Features { found }),
         };
-        let algorithm = fields.u32();
-        let key: [u8; 16] = *fields.0.first_chunk().expect("a field within the head");
-        let hasher = match algorithm {
+        let key: [u8; 16] = fields[KEY_AT..][..16].try_into().expect("16 bytes");
+        let hasher = match field(ALGORITHM_AT) {
             SIPHASH13 => KeyHasher::siphash13(key),
-            XXH3 if body != Body::Hashes => KeyHasher::xxh3(Reader(&key).u64()),
+            XXH3 if body != Body::Hashes => KeyHasher::xxh3(u128::from_le_bytes(key) as u64),
             found => return bad_field("hash algorithm", found),
         };
-        fields.0 = &fields.0[key.len()..];
         let hints = Hints {
-            bucket_size: within(&mut fields, "bucket size", 1, 255)?,
-            max_iterations: within(&mut fields, "most iterations", 1, 65_535)?,
-            expansion: within(&mut fields, "expansion", 0, 32_768)?,
+            bucket_size: within("bucket size", field(HINTS_AT), 1..=255)?,
+            max_iterations: within("most iterations", field(HINTS_AT + 4), 1..=65_535)?,
+            expansion: within("expansion", field(HINTS_AT + 8), 0..=32_768)?,
         };
-        let note_bytes = within(&mut fields, "bytes of notes", 0, MOST_NOTES as u32)?.into();
-        Ok(Self { body, hasher, hints, removed: fields.u64(), note_bytes })
+        let note_bytes = within("bytes of notes", field(NOTES_AT), 0..=MOST_NOTES as u32)?.into();
+        let removed = u64_at(fields, REMOVED_AT).expect("a field within the head");
+        Ok(Self { body, hasher, hints, removed, note_bytes })
     }
 
     /// The secret key of the hash, if it has one.
     pub fn secret(&self) -> Option<[u8; 16]> {
-        match self.hasher.algorithm() {
-            HashAlgorithm::SipHash13 { key } => Some(key),
-            HashAlgorithm::Xxh3 { .. } => None,
-        }
+        let HashAlgorithm::SipHash13 { key } = self.hasher.algorithm() else { return None };
+        Some(key)
     }
 
     /// Reads the notes that follow the head, as in the image.
@@ -165,31 +163,17 @@ impl Head {
         }
         let mut bytes = vec![0; self.note_bytes + SUM_BYTES];
         input.read_exact(&mut bytes)?;
-        let sum = Reader(&bytes[self.note_bytes..]).u64();
-        bytes.truncate(self.note_bytes);
-        bytes.shrink_to_fit();
-        require_checksum(&checksum_of(&bytes), &sum, Part::Header)?;
-        Ok(bytes)
+        unsealed(&bytes).map(<[u8]>::to_vec)
     }
 }
 
-fn within(
-    fields: &mut Reader<'_>,
-    name: &'static str,
-    least: u32,
-    most: u32,
-) -> Result<u16, LoadError> {
-    let found = fields.u32();
-    if (least..=most).contains(&found) { Ok(found as u16) } else { bad_field(name, found) }
+fn within(name: &'static str, found: u32, allowed: RangeInclusive<u32>) -> Result<u16, LoadError> {
+    if allowed.contains(&found) { Ok(found as u16) } else { bad_field(name, found) }
 }
 
 /// Encodes notes for an image: those bytes, and their checksum.
 pub fn encode_notes(notes: &[u8]) -> Vec<u8> {
-    let mut bytes = notes.to_vec();
-    if !notes.is_empty() {
-        put_u64(&mut bytes, &[checksum_of(notes)]);
-    }
-    bytes
+    if notes.is_empty() { Vec::new() } else { sealed(notes.to_vec()) }
 }
 
 /// Encodes a note, whose name and value have at most [`MOST_NOTES`] bytes together.
@@ -201,9 +185,9 @@ pub fn encode_note(name: &[u8], value: &[u8]) -> Vec<u8> {
 /// The first note's name and value, and the rest; `None` if the bytes do not begin with a note.
 pub fn split_note(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (lengths, rest) = bytes.split_first_chunk::<NOTE_LENGTHS>()?;
-    let mut lengths = Reader(lengths);
-    let (name, rest) = rest.split_at_checked(lengths.u16().into())?;
-    let (value, rest) = rest.split_at_checked(lengths.u16().into())?;
+    let [name, value] = [0, 2].map(|at| u16::from_le_bytes([lengths[at], lengths[at + 1]]));
+    let (name, rest) = rest.split_at_checked(name.into())?;
+    let (value, rest) = rest.split_at_checked(value.into())?;
     Some((name, value, rest))
 }
 
@@ -214,7 +198,7 @@ pub fn length(begun: &[u8]) -> Option<u64> {
     let length = if u32_at(begun, BODY_AT)? == Body::Hashes as u32 {
         ListedHashes::length(body)?
     } else {
-        u64::from_le_bytes(*body.get(LENGTH_AT..)?.first_chunk()?)
+        u64_at(body, LENGTH_AT)?
     };
     Some(length.saturating_add(body_at as u64))
 }
@@ -248,4 +232,38 @@ fn body_at(begun: &[u8]) -> Option<usize> {
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn put_u32(out: &mut Vec<u8>, numbers: &[u32]) {
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+}
+
+fn put_u64(out: &mut Vec<u8>, numbers: &[u64]) {
+    out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+}
+
+fn checksum_of(bytes: &[u8]) -> u64 {
+    KeyHasher::default().hash(bytes).to_u64()
+}
+
+/// The bytes, and their checksum.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = checksum_of(&bytes);
+    put_u64(&mut bytes, &[sum]);
+    bytes
+}
+
+/// The bytes before a checksum that is theirs.
+fn unsealed(bytes: &[u8]) -> Result<&[u8], LoadError> {
+    let (covered, sum) = bytes.split_at(bytes.len() - SUM_BYTES);
+    let is_right = u64_at(sum, 0) == Some(checksum_of(covered));
+    if is_right { Ok(covered) } else { Err(LoadError::Checksum { part: Part::Header }) }
+}
+
+fn bad_field<T>(name: &'static str, found: u32) -> Result<T, LoadError> {
+    Err(LoadError::Field { name, found: found.into() })
 }
