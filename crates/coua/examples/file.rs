@@ -1,6 +1,7 @@
-//! A filter in a file: saved as a whole, read as a whole, or used where it lies.
+//! A filter in a file: written as a whole, read as a whole, or used where it lies.
 
 use std::error::Error;
+use std::fs::File;
 
 use coua::{CuckooFilter, Load};
 
@@ -9,8 +10,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = folder.path().join("seen.coua");
     let mut seen = CuckooFilter::new();
     seen.insert_batch(&["ada", "grace"])?;
-    // At every moment the path is the old file or the new one, whole.
-    seen.save_atomically(&path)?;
+    // The crate coua-store replaces files so that a crash leaves the old one or the new one.
+    seen.write_to(File::create(&path)?)?;
 
     // Every byte is checked.
     let read: CuckooFilter = Load::new().open(&path)?;

@@ -11,9 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{mem, process};
 
 use coua::LoadError;
-use coua::snapshot::limit_rights;
 use coua::window::Generations;
 
+use super::rights::limit_rights;
 use super::{Folder, absolute, folder_of, linked};
 use crate::error::{Reason, StoreError};
 

@@ -1,16 +1,17 @@
 //! The file system: the lock of a filter, the steps that change the disk, temporary files, folders and links.
 
 mod disk;
+mod folder;
 mod lock;
 pub(crate) mod positioned;
+mod rights;
 mod temporary;
 
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
-pub use coua::snapshot::Folder;
-
 pub(crate) use disk::{Disk, FileSystem};
+pub use folder::Folder;
 #[cfg(test)]
 pub(crate) use lock::inode_of;
 pub use lock::{Lock, Wait};
@@ -46,7 +47,7 @@ pub fn resolved(path: &Path) -> Result<PathBuf, StoreError> {
 
 /// The name to which symbolic links lead.
 fn linked(path: &Path) -> Result<PathBuf, StoreError> {
-    let target = coua::snapshot::follow_links(path);
+    let target = folder::follow_links(path);
     target.map_err(|source| StoreError::io(path, "follow", source))
 }
 

@@ -6,10 +6,11 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use coua::snapshot::{MAGIC, keep_rights};
+use coua::snapshot::MAGIC;
 use tempfile::{Builder, NamedTempFile};
 
 use super::Folder;
+use super::rights::keep_rights;
 
 /// Random characters of a name.
 const RANDOM: usize = 8;

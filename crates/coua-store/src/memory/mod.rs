@@ -137,7 +137,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("seen.coua");
         let builder = CuckooFilter::builder().capacity(4_000_000).rate(0.001);
-        builder.build().unwrap().save_atomically(&path).unwrap();
+        builder.build().unwrap().write_to(File::create(&path).unwrap()).unwrap();
         let file = File::open(&path).unwrap();
         let bytes = file.metadata().unwrap().len();
         let (filter, residence) = Residence::load(access, &file, bytes, None, work).unwrap();

@@ -84,7 +84,7 @@ fn a_view_stays_as_it_was() {
     let path = folder.path().join("seen.coua");
     let mut filter = CuckooFilter::new();
     filter.insert_batch(&hashes(1, 1_000_000)).unwrap();
-    filter.save_atomically(&path).unwrap();
+    filter.write_to(std::fs::File::create(&path).unwrap()).unwrap();
     // A mapped filter.
     let view = Options::new().expecting(1).read(&path).unwrap();
     fs::rename(&path, folder.path().join("moved")).unwrap();

@@ -87,7 +87,7 @@ fn small_changes_write_little() {
     let path = folder.path().join("seen.coua");
     let mut large = CuckooFilter::new();
     large.insert_batch(&hashes(1, 2_000_000)).unwrap();
-    large.save_atomically(&path).unwrap();
+    large.write_to(std::fs::File::create(&path).unwrap()).unwrap();
     let before = fs::metadata(&path).unwrap().len();
     let mut store = Options::new().expecting(1_000).write(&path).unwrap();
     store.insert_batch(&hashes(2, 1_000)).unwrap();
@@ -107,7 +107,7 @@ fn an_end_without_changes_writes_nothing() {
     let path = folder.path().join("seen.coua");
     let mut large = CuckooFilter::new();
     large.insert_batch(&hashes(1, 2_000_000)).unwrap();
-    large.save_atomically(&path).unwrap();
+    large.write_to(std::fs::File::create(&path).unwrap()).unwrap();
     for round in 0..4 {
         let mut store = Store::open(&path).unwrap();
         let before = fs::read(&path).unwrap();
@@ -125,7 +125,7 @@ fn work_that_turns_out_large_leaves_the_mapping() {
     let path = folder.path().join("seen.coua");
     let mut plain = CuckooFilter::new();
     plain.insert_batch(&hashes(1, 500_000)).unwrap();
-    plain.save_atomically(&path).unwrap();
+    plain.write_to(std::fs::File::create(&path).unwrap()).unwrap();
     let mut store = Store::open(&path).unwrap();
     for round in 2..20 {
         change(&mut store, round, 1_000);
@@ -215,7 +215,7 @@ fn a_run_with_commits_ends_the_same_wherever_they_were() {
     let original = folder.path().join("original.coua");
     let mut large = CuckooFilter::new();
     large.insert_batch(&hashes(1, 500_000)).unwrap();
-    large.save_atomically(&original).unwrap();
+    large.write_to(std::fs::File::create(&original).unwrap()).unwrap();
     let ends = [&[][..], &[1], &[2, 5], &[1, 2, 3, 4, 5]].map(|commits| {
         let path = folder.path().join("seen.coua");
         fs::copy(&original, &path).unwrap();

@@ -380,7 +380,9 @@ fn files_that_are_removed_replaced_or_overwritten_are_noticed() {
             let parent = tempfile::tempdir().unwrap();
             let path = parent.path().join("folder/seen.coua");
             fs::create_dir(path.parent().unwrap()).unwrap();
-            CuckooFilter::new().save_atomically(path.with_extension("other")).unwrap();
+            CuckooFilter::new()
+                .write_to(std::fs::File::create(path.with_extension("other")).unwrap())
+                .unwrap();
             let options = Options::new().max_log(max_log);
             let mut store = options.create(&path, CuckooFilter::new).unwrap();
             store.insert("a").unwrap();

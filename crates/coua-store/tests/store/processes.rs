@@ -200,7 +200,7 @@ fn who_has_finished_holds_no_lock() {
     let path = folder.path().join("seen.coua");
     let mut large = CuckooFilter::new();
     large.insert_batch(&hashes(1, 1_000_000)).unwrap();
-    large.save_atomically(&path).unwrap();
+    large.write_to(std::fs::File::create(&path).unwrap()).unwrap();
     for is_rewritten in [false, true] {
         let mut store = Options::new().expecting(1).write(&path).unwrap();
         store.insert("a").unwrap();

@@ -96,7 +96,8 @@ impl Drop for Permit<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     use super::*;
 
@@ -135,7 +136,8 @@ mod tests {
 }
 
 /// Tests of every interleaving of threads.
-#[cfg(all(test, loom))]
+#[cfg(test)]
+#[cfg(loom)]
 mod orders {
     use super::*;
     use loom::sync::Arc;

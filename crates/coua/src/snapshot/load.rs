@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::ops::{Bound, RangeBounds};
-#[cfg(feature = "file")]
 use std::{
     fs::File,
     io::{Seek, SeekFrom},
@@ -31,7 +30,7 @@ use crate::snapshot::read::{Snapshot, read};
 /// let secret = *b"0123456789abcdef";
 /// let mut seen = CuckooFilter::builder().hasher(KeyHasher::siphash13(secret)).build()?;
 /// seen.insert("kestrel")?;
-/// seen.save_atomically(&path)?;
+/// seen.write_to(std::fs::File::create(&path)?)?;
 ///
 /// let copy: CuckooFilter = Load::new().key(secret).open(&path)?;
 /// assert!(copy.contains("kestrel"));
@@ -61,7 +60,6 @@ impl Load {
     /// # Errors
     ///
     /// [`LoadError`] for every damaged or foreign byte, and the errors of the file system.
-    #[cfg(feature = "file")]
     pub fn open<F: Snapshot>(self, path: impl AsRef<Path>) -> Result<F, LoadError> {
         self.file(&File::open(path)?)
     }
@@ -119,7 +117,6 @@ impl Load {
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    #[cfg(feature = "file")]
     pub fn file<F: Snapshot>(self, mut file: &File) -> Result<F, LoadError> {
         let Some(input_length) = self.input_length_of(file)? else { return self.reader(file) };
         file.seek(SeekFrom::Start(self.begin))?;
@@ -164,9 +161,8 @@ impl Load {
     /// mapping, and no operation does unbounded work. [Check](crate::inspect::Contents::check) files
     /// that you do not trust first.
     ///
-    /// The file must not be changed or truncated while the filter exists; replacing it, as
-    /// [`save_atomically`](crate::CuckooFilter::save_atomically) does, is safe: this filter keeps
-    /// the old one.
+    /// The file must not be changed or truncated while the filter exists. A new file may be renamed to its name: this
+    /// filter keeps the old one.
     ///
     /// If mapping is not possible (a pipe, a file system or platform without it), the file is
     /// read.
@@ -181,7 +177,7 @@ impl Load {
     /// # let path = folder.path().join("seen.coua");
     /// let mut seen = CuckooFilter::new();
     /// seen.insert("a")?;
-    /// seen.save_atomically(&path)?;
+    /// seen.write_to(std::fs::File::create(&path)?)?;
     /// let mut mapped: CuckooFilter = Load::new().map(&path)?;
     /// assert!(mapped.remove("a"));
     /// let unchanged: CuckooFilter = Load::new().map(&path)?;
@@ -215,7 +211,6 @@ impl Load {
     }
 
     /// The length of the snapshot in a regular file.
-    #[cfg(feature = "file")]
     fn input_length_of(self, file: &File) -> Result<Option<InputLength>, LoadError> {
         let metadata = file.metadata()?;
         if metadata.is_file() { self.input_length(metadata.len()).map(Some) } else { Ok(None) }

@@ -15,10 +15,6 @@ mod header;
 mod load;
 mod preamble;
 mod read;
-#[cfg(feature = "file")]
-mod rights;
-#[cfg(feature = "file")]
-mod save;
 mod slots;
 mod write;
 
@@ -27,13 +23,8 @@ pub use fields::MAGIC;
 pub(crate) use fields::{bad_field, named, number_of};
 pub(crate) use header::{Header, StoredWindow};
 pub use load::Load;
-#[cfg(feature = "file")]
 pub(crate) use preamble::read_header;
 pub(crate) use preamble::{InputLength, PartTable, Preamble};
 pub use read::Snapshot;
 pub(crate) use read::{Loaded, entries};
-#[cfg(feature = "file")]
-pub use rights::{keep_rights, limit_rights};
-#[cfg(feature = "file")]
-pub use save::{Folder, follow_links};
 pub use write::SnapshotWriter;

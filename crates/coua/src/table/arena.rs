@@ -166,7 +166,8 @@ fn first_page(map: &MmapRaw) -> usize {
     (map.as_ptr() as usize).wrapping_neg() % HUGE_PAGE
 }
 
-#[cfg(all(test, feature = "mmap", not(miri)))]
+#[cfg(test)]
+#[cfg(all(feature = "mmap", not(miri)))]
 mod tests {
     use super::*;
 

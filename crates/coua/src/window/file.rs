@@ -1,14 +1,11 @@
 //! Generations as bytes: the parts of one snapshot, the template first. A filter without a window is written as its
 //! plain snapshot. `docs/format.md`, section 7, is the normative text.
 
-#[cfg(feature = "file")]
 use std::fs::File;
-#[cfg(feature = "file")]
 use std::io::Seek;
 use std::io::{self, Write};
 
 use crate::filter::CuckooFilter;
-#[cfg(feature = "file")]
 use crate::snapshot::read_header;
 use crate::snapshot::{
     LoadError, Loaded, Snapshot, SnapshotWriter, StoredWindow, bad_field, named, number_of,
@@ -59,7 +56,6 @@ impl Generations {
     /// # Errors
     ///
     /// [`LoadError`] if the file does not begin with a snapshot. What follows the header is not read.
-    #[cfg(feature = "file")]
     pub fn snapshot_bytes(mut file: &File) -> Result<u64, LoadError> {
         file.rewind()?;
         read_header(&mut file).map(|(header, _)| header.length())

@@ -1,68 +1,18 @@
-//! Replaces a file by a snapshot in one step: follows its name, and makes the change durable.
+//! Folders, whose names must be durable, and symbolic links.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-#[cfg(unix)]
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use super::keep_rights;
-use crate::filter::CuckooFilter;
-
-impl CuckooFilter {
-    /// Writes the snapshot to `path` so that at every moment, even after a crash, `path` is either the complete old
-    /// file or the complete new one: a temporary file in the same folder is written, synced and renamed.
-    /// O(bytes), and waits until they are on disk.
-    ///
-    /// Follows symbolic links. An existing file keeps its owner and permissions as [`keep_rights`] does.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file system. The old file is then unchanged, with one exception: if the last step, the sync of the
-    /// folder, fails, the new file is in place but may not survive a power cut. `path` must be a regular file
-    /// or absent, in a folder that can be opened.
-    pub fn save_atomically(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        replace_file(path.as_ref(), self)
-    }
-}
-
-fn replace_file(path: &Path, filter: &CuckooFilter) -> io::Result<()> {
-    let exists = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => true,
-        Ok(_) => return Err(io::Error::other("not a regular file")),
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => return Err(error),
-    };
-    let target = follow_links(path)?;
-    let folder = Folder::of(&target)?;
-    // Private until it has the permissions of the file that it replaces.
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".coua-").suffix(".tmp");
-    #[cfg(unix)]
-    if !exists {
-        // The permissions of any new file, minus the umask.
-        builder.permissions(PermissionsExt::from_mode(0o666));
-    }
-    let mut temporary = builder.tempfile_in(Folder::path_of(&target))?;
-    filter.write_to(temporary.as_file_mut())?;
-    if exists {
-        keep_rights(temporary.as_file(), &target)?;
-    }
-    temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|failed| failed.error)?;
-    folder.sync()
-}
 
 /// The most symbolic links that are followed, as in Linux.
 const MOST_LINKS: usize = 40;
 
-/// The open folder of a file, for programs that replace files as
-/// [`save_atomically`](crate::CuckooFilter::save_atomically) does: renamed, new and removed names are durable after
-/// it is synced. Open it before any change, so that nothing changes in a folder that cannot be opened.
+/// The open folder of a file, for programs that replace files: renamed, new and removed names are durable after it is
+/// synced. Open it before any change, so that nothing changes in a folder that cannot be opened.
 ///
 /// ```
-/// use coua::snapshot::Folder;
+/// use coua_store::Folder;
 /// let place = tempfile::tempdir()?;
 /// let path = place.path().join("output");
 /// let folder = Folder::of(&path)?;
@@ -120,12 +70,8 @@ fn is_unknown(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidInput | ErrorKind::Unsupported)
 }
 
-/// The target of symbolic links, which need not exist.
-///
-/// # Errors
-///
-/// There are too many links.
-pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
+/// The target of symbolic links, which need not exist; an error if there are too many.
+pub(super) fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
         match fs::read_link(&target) {

@@ -6,20 +6,12 @@ use std::path::Path;
 
 /// Gives a file that will replace the one at `old` its owner, group, permissions and, on Linux, access control list.
 /// What this process may not give is left out, and with it every right that somebody would gain.
-///
-/// # Errors
-///
-/// Those of the file system.
-pub fn keep_rights(new: &File, old: &Path) -> io::Result<()> {
+pub(super) fn keep_rights(new: &File, old: &Path) -> io::Result<()> {
     system::keep(new, old)
 }
 
 /// Takes the rights from a new file that somebody does not have to the file at `source`.
-///
-/// # Errors
-///
-/// Those of the file system.
-pub fn limit_rights(new: &File, source: &Path) -> io::Result<()> {
+pub(super) fn limit_rights(new: &File, source: &Path) -> io::Result<()> {
     system::limit(new, source)
 }
 
