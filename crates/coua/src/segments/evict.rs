@@ -11,7 +11,7 @@
 //! another one than at first: the caller decides where that goes.
 
 use super::Segments;
-use crate::kernel::{CandidateMove, KnownLevel, Place, SLOTS, with_encoding};
+use crate::kernel::{CandidateMove, GroupMoves, KnownLevel, Place, SLOTS, with_encoding};
 use crate::simd::with_bit_instructions;
 
 /// An item on its way to `bucket`.
@@ -83,6 +83,22 @@ impl Segments {
         let level = level.geometry();
         let segment = self.table.segment(chain.segment);
         level.on_words().next_move(segment, chain.bucket, chain.victim())
+    }
+
+    /// Prefetches all buckets that the items of a chain's bucket could move to; `moves` are those that were found.
+    #[inline(always)]
+    pub(crate) fn prefetch_moves(
+        &self,
+        level: impl KnownLevel,
+        chain: &EvictionChain,
+        moves: Option<(&GroupMoves, usize)>,
+    ) {
+        let level = level.geometry();
+        let segment = self.table.segment(chain.segment);
+        match moves {
+            Some((moves, number)) => moves.prefetch(&level.codec, segment, number),
+            None => level.on_words().prefetch_moves(segment, chain.bucket),
+        }
     }
 
     /// Moves one item, unless the chain has taken `most` steps.

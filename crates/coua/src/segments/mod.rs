@@ -5,7 +5,6 @@
 //! The filter decides what an insert does.
 
 mod evict;
-mod group;
 mod prefetch;
 mod split;
 mod uniform;

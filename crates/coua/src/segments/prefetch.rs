@@ -12,6 +12,18 @@ use crate::table::prefetch;
 /// cache.
 const PREFETCH_DISTANCE: usize = 4;
 
+impl Segments {
+    /// Prefetches the buckets of a key.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, level: impl KnownLevel, hash: KeyHash) {
+        let place = self.locate_by(level, hash);
+        let segment = self.table.segment(place.segment);
+        for bucket in [place.primary, place.alternate] {
+            level.geometry().codec.prefetch(segment, bucket);
+        }
+    }
+}
+
 /// The next keys of a batch, in order, with their places; their buckets are being prefetched. The segments of all keys have
 /// one level. Valid until a segment splits: a place found before may name the wrong half.
 pub(crate) struct Prefetcher<'a, L> {

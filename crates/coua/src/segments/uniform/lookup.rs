@@ -1,8 +1,8 @@
 //! Looking many keys up.
 
-use super::{LevelTable, Uniform, WIDTH};
+use super::{Segments, Uniform, WIDTH};
 use crate::hash::KeyHash;
-use crate::kernel::{Buckets, Encoding, LookupResult, Source};
+use crate::kernel::{Buckets, Encoding, LevelGeometry, LookupResult, Source};
 use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 
 /// Groups of keys that are prefetched: 64 keys.
@@ -26,33 +26,35 @@ pub(crate) struct Lookups<'a, F> {
     pub(crate) contains: F,
 }
 
-/// Looks up keys whose segments have the level, and writes an answer for each.
-#[inline]
-pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
-    table: LevelTable<'_>,
-    lookups: &Lookups<'_, F>,
-    present: &mut [bool],
-) {
-    let last_bit = last_bit_to_prefetch(table, CACHED_BYTES / lookups.tables);
-    let whole_groups = lookups.hashes.len() / WIDTH * WIDTH;
-    with_vectors(Contains { table, last_bit, lookups, present: &mut present[..whole_groups] });
-    let rest = &lookups.hashes[whole_groups..];
-    for (present, &hash) in present[whole_groups..].iter_mut().zip(rest) {
-        *present = (lookups.contains)(hash);
+impl Segments {
+    /// Looks up keys whose segments have this level, and writes an answer for each.
+    pub(crate) fn contains<F: Fn(KeyHash) -> bool>(
+        &self,
+        level: &LevelGeometry,
+        lookups: &Lookups<'_, F>,
+        present: &mut [bool],
+    ) {
+        let last_bit = self.last_bit_to_prefetch(level, CACHED_BYTES / lookups.tables);
+        let whole_groups = lookups.hashes.len() / WIDTH * WIDTH;
+        let (whole, rest) = present.split_at_mut(whole_groups);
+        with_vectors(Contains { segments: self, level, last_bit, lookups, present: whole });
+        for (present, &hash) in rest.iter_mut().zip(&lookups.hashes[whole_groups..]) {
+            *present = (lookups.contains)(hash);
+        }
     }
-}
 
-/// The distance from a bucket's first bit to its last one, if the line of that is prefetched as well.
-fn last_bit_to_prefetch(table: LevelTable<'_>, cached_bytes: usize) -> Option<u64> {
-    let codec = &table.level.codec;
-    let is_prefetched =
-        codec.encoding == Encoding::Wide || table.table.memory_bytes() > cached_bytes;
-    codec.last_bit.filter(|_| is_prefetched)
+    /// The distance from a bucket's first bit to its last one, if the line of that is prefetched as well.
+    fn last_bit_to_prefetch(&self, level: &LevelGeometry, cached_bytes: usize) -> Option<u64> {
+        let is_wide = level.codec.encoding == Encoding::Wide;
+        let is_prefetched = is_wide || self.table.memory_bytes() > cached_bytes;
+        level.codec.last_bit.filter(|_| is_prefetched)
+    }
 }
 
 /// Looking whole groups of keys up.
 struct Contains<'a, 'b, F> {
-    table: LevelTable<'a>,
+    segments: &'a Segments,
+    level: &'a LevelGeometry,
     last_bit: Option<u64>,
     lookups: &'a Lookups<'b, F>,
     present: &'a mut [bool],
@@ -63,9 +65,9 @@ impl<F: Fn(KeyHash) -> bool> Kernel for Contains<'_, '_, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let uniform = Uniform::new(isa, self.table);
+        let uniform = Uniform::new(isa, self.segments, self.level);
         // In each of these the compiler knows the encoding, and whether second lines are prefetched.
-        match (self.table.level.codec.encoding, self.last_bit) {
+        match (self.level.codec.encoding, self.last_bit) {
             (Encoding::Narrow, None) => {
                 self.look_up(&uniform.with_encoding(Encoding::Narrow), None);
             }
@@ -99,7 +101,7 @@ struct BucketPlaces {
 impl<F: Fn(KeyHash) -> bool> Contains<'_, '_, F> {
     #[inline(always)]
     fn look_up<I: Isa>(self, uniform: &Uniform<'_, I>, last_bit: Option<u64>) {
-        let Self { table, lookups, present, .. } = self;
+        let Self { segments, lookups, present, .. } = self;
         let groups = lookups.hashes.as_chunks::<WIDTH>().0;
         let mut ring = [LocatedGroup::default(); PREFETCH_DISTANCE];
         for (group, hashes) in ring.iter_mut().zip(groups) {
@@ -112,7 +114,7 @@ impl<F: Fn(KeyHash) -> bool> Contains<'_, '_, F> {
                 let (mut found, mut doubtful) = uniform.find(group, first);
                 let hashes = &hashes[first..first + I::LANES];
                 if lookups.has_overflowed {
-                    doubtful |= in_overflowing_segments(table, hashes) & !found;
+                    doubtful |= in_overflowing_segments(segments, hashes) & !found;
                 }
                 if doubtful != 0 {
                     found |= lookup_again(lookups, hashes, doubtful);
@@ -130,8 +132,8 @@ impl<F: Fn(KeyHash) -> bool> Contains<'_, '_, F> {
 
 /// The keys whose segments have items in the overflow table.
 #[inline(always)]
-fn in_overflowing_segments(table: LevelTable<'_>, hashes: &[KeyHash]) -> u8 {
-    let segment = |hash| table.table.segment(table.directory.segment_of(hash));
+fn in_overflowing_segments(segments: &Segments, hashes: &[KeyHash]) -> u8 {
+    let segment = |hash| segments.get(segments.segment_of(hash));
     let has_overflow = hashes.iter().map(|&hash| u8::from(segment(hash).overflowed() > 0));
     has_overflow.enumerate().fold(0, |bits, (lane, bit)| bits | bit << lane)
 }
@@ -293,8 +295,7 @@ mod tests {
             assert!(inserted.is_ok() || most == 3);
             let mut present = vec![false; keys.len()];
             let level = filter.as_segments().uniform().unwrap();
-            let table = filter.as_segments().table_of(&level);
-            contains(table, &lookups(&filter, &keys), &mut present);
+            filter.as_segments().contains(&level, &lookups(&filter, &keys), &mut present);
             with_overflow += usize::from(filter.overflow().has_overflowed());
             let plain: Vec<_> = keys.iter().map(|&key| filter.contains(key)).collect();
             assert!(present == plain, "{filter:?}");
@@ -317,8 +318,8 @@ mod tests {
         ] {
             let filter = CuckooFilter::with_capacity(items, rate).unwrap();
             let level = filter.as_segments().uniform().unwrap();
-            let table = filter.as_segments().table_of(&level);
-            let last_bit = last_bit_to_prefetch(table, CACHED_BYTES / tables);
+            let segments = filter.as_segments();
+            let last_bit = segments.last_bit_to_prefetch(&level, CACHED_BYTES / tables);
             assert_eq!(last_bit.is_some(), is_prefetched, "{tables} {filter:?}");
         }
     }

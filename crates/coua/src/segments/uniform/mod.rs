@@ -11,26 +11,17 @@ mod preview;
 
 use std::ops::Deref;
 
+use super::Segments;
 use crate::hash::KeyHash;
 use crate::kernel::{Encoding, LevelGeometry, LevelVectors, Place, SlotCodec, Source};
 use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
-use crate::table::{Directory, Spacing, Table, prefetch};
+use crate::table::{Spacing, prefetch};
 
-pub(crate) use lookup::{Lookups, contains};
-pub(super) use moves::{find_moves, test_moves};
-pub(super) use preview::preview;
+pub(crate) use lookup::Lookups;
 pub(crate) use preview::{Preview, Wanted, bit};
 
 /// Keys of a group: two vectors, so that the latency of one covers that of the other.
 pub(crate) const WIDTH: usize = 16;
-
-/// A table, and the level of the segments that are read.
-#[derive(Clone, Copy)]
-pub(crate) struct LevelTable<'a> {
-    pub(super) table: &'a Table,
-    pub(super) directory: &'a Directory,
-    pub(super) level: &'a LevelGeometry,
-}
 
 /// The places of a group of keys, field by field as vectors write them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,14 +65,28 @@ impl KeyGroup {
     }
 }
 
-/// Locates a group of keys. Their buckets are to be prefetched next.
-#[inline]
-pub(super) fn locate(table: LevelTable<'_>, hashes: &[KeyHash; WIDTH], keys: &mut KeyGroup) {
-    with_vectors(Locate { table, hashes, keys });
+impl Segments {
+    /// Locates a group of keys, whose segments have this level. Their buckets are to be prefetched next.
+    #[inline]
+    pub(super) fn locate_group(
+        &self,
+        level: &LevelGeometry,
+        hashes: &[KeyHash; WIDTH],
+        keys: &mut KeyGroup,
+    ) {
+        with_vectors(Locate { segments: self, level, hashes, keys });
+    }
+
+    /// Does work in segments of this level if it is worth it; false if not.
+    #[inline(always)]
+    fn look_ahead(&self, level: &LevelGeometry, work: impl LookAhead) -> bool {
+        with_vectors(Ahead { segments: self, level, work })
+    }
 }
 
 struct Locate<'a> {
-    table: LevelTable<'a>,
+    segments: &'a Segments,
+    level: &'a LevelGeometry,
     hashes: &'a [KeyHash; WIDTH],
     keys: &'a mut KeyGroup,
 }
@@ -91,7 +96,7 @@ impl Kernel for Locate<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        Uniform::new(isa, self.table).locate_group(self.hashes, self.keys);
+        Uniform::new(isa, self.segments, self.level).locate_group(self.hashes, self.keys);
     }
 }
 
@@ -100,14 +105,9 @@ trait LookAhead {
     fn look<I: Isa>(self, uniform: &Uniform<'_, I>);
 }
 
-/// Does the work if it is worth it; false if not.
-#[inline(always)]
-fn look_ahead(table: LevelTable<'_>, work: impl LookAhead) -> bool {
-    with_vectors(Ahead { table, work })
-}
-
 struct Ahead<'a, W> {
-    table: LevelTable<'a>,
+    segments: &'a Segments,
+    level: &'a LevelGeometry,
     work: W,
 }
 
@@ -117,9 +117,9 @@ impl<W: LookAhead> Kernel for Ahead<'_, W> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> bool {
         if I::LOOKS_AHEAD {
-            let uniform = Uniform::new(isa, self.table);
+            let uniform = Uniform::new(isa, self.segments, self.level);
             // In each of these the compiler knows the encoding.
-            match self.table.level.codec.encoding {
+            match self.level.codec.encoding {
                 Encoding::Narrow => self.work.look(&uniform.with_encoding(Encoding::Narrow)),
                 Encoding::Wide => self.work.look(&uniform.with_encoding(Encoding::Wide)),
             }
@@ -128,10 +128,9 @@ impl<W: LookAhead> Kernel for Ahead<'_, W> {
     }
 }
 
-/// A table, the level of the segments that are read, and the instructions to read them.
+/// Segments of one level, and the instructions to read them.
 struct Uniform<'a, I> {
-    table: &'a Table,
-    directory: &'a Directory,
+    segments: &'a Segments,
     spacing: Option<Spacing>,
     level: LevelVectors<I>,
     /// Bytes of a segment of the level.
@@ -174,15 +173,14 @@ impl<I: Isa> Source<I::Vector> for SegmentsOf<I> {
 
 impl<'a, I: Isa> Uniform<'a, I> {
     #[inline(always)]
-    fn new(isa: I, table: LevelTable<'a>) -> Self {
-        let LevelTable { table, directory, level } = table;
+    fn new(isa: I, segments: &'a Segments, level: &LevelGeometry) -> Self {
         let bytes = level.bytes();
         // The last word that is read of a bucket begins in the bucket.
         let end_of_buckets = (8 * bytes + 1).saturating_sub(level.codec.bucket_bits + 64);
         // Every segment that is read has at least the bytes of the level.
-        let spacing = table.spacing().filter(|spacing| spacing.least_bytes >= bytes);
+        let spacing = segments.table.spacing().filter(|spacing| spacing.least_bytes >= bytes);
         let level = LevelVectors::new(isa, level);
-        Self { table, directory, spacing, level, bytes, end_of_buckets }
+        Self { segments, spacing, level, bytes, end_of_buckets }
     }
 
     /// The same, with an encoding that the compiler knows.
@@ -217,7 +215,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
     /// The numbers of the hashes' segments, and where these begin in memory.
     #[inline(always)]
     fn segments_of(&self, hash: I::Vector) -> (I::Vector, I::Vector) {
-        let (bits, entries) = self.directory.entries();
+        let (bits, entries) = self.segments.directory.entries();
         // Two shifts, because a shift by 64 (one segment) is not defined.
         let index = (hash >> 1) >> (63 - bits);
         if self.spacing.is_some() {
@@ -231,7 +229,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
 
     /// Segments by their numbers.
     #[inline(always)]
-    fn segments(&self, numbers: I::Vector) -> SegmentsOf<I> {
+    fn source(&self, numbers: I::Vector) -> SegmentsOf<I> {
         SegmentsOf { isa: self.isa, base: self.bases(numbers), end: self.bytes - 7 }
     }
 
@@ -239,14 +237,14 @@ impl<'a, I: Isa> Uniform<'a, I> {
     #[inline(always)]
     fn bases(&self, segments: I::Vector) -> I::Vector {
         if let Some(spacing) = self.spacing {
-            let exist = segments.is_below(self.splat(self.table.len() as u64));
+            let exist = segments.is_below(self.splat(self.segments.len() as u64));
             assert!(I::Vector::bits(exist) == I::Vector::ALL, "no such segment");
             let distance = segments.multiply_halves(self.splat(spacing.step.into()));
             return distance + self.splat(spacing.first);
         }
         let mut numbers = [0; MOST_LANES];
         segments.store(&mut numbers);
-        self.isa.collect(|lane| self.table.segment(numbers[lane] as u32).address_of(self.bytes))
+        self.isa.collect(|lane| self.segments.get(numbers[lane] as u32).address_of(self.bytes))
     }
 }
 
@@ -265,12 +263,13 @@ mod tests {
     use crate::CuckooFilter;
     use crate::smoke::few_in_miri;
 
-    struct ReadSegment<'a>(LevelTable<'a>, u64);
+    struct ReadSegment<'a>(&'a CuckooFilter, &'a LevelGeometry);
     impl Kernel for ReadSegment<'_> {
         type Output = ();
 
         fn run<I: Isa>(self, isa: I) {
-            Uniform::new(isa, self.0).bases(isa.splat(self.1));
+            let uniform = Uniform::new(isa, self.0.as_segments(), self.1);
+            uniform.bases(isa.splat(self.0.segments() as u64));
         }
     }
 
@@ -279,8 +278,7 @@ mod tests {
     fn segments_that_do_not_exist_are_not_read() {
         let filter = CuckooFilter::new();
         let level = filter.as_segments().uniform().unwrap();
-        let table = filter.as_segments().table_of(&level);
-        with_vectors(ReadSegment(table, filter.segments() as u64));
+        with_vectors(ReadSegment(&filter, &level));
     }
 
     /// [`LevelGeometry::locate`] is the reference implementation.
@@ -291,12 +289,11 @@ mod tests {
                 let filter = CuckooFilter::builder().hash_bits(bits).capacity(capacity);
                 let filter = filter.build().unwrap();
                 let level = filter.as_segments().uniform().unwrap();
-                let table = filter.as_segments().table_of(&level);
                 for group in few_in_miri(0..1000u64, 300) {
                     let hashes =
                         std::array::from_fn(|number| random_hash(group << 8 | number as u64));
                     let mut keys = KeyGroup::default();
-                    locate(table, &hashes, &mut keys);
+                    filter.as_segments().locate_group(&level, &hashes, &mut keys);
                     for (number, &hash) in hashes.iter().enumerate() {
                         let (found, single) =
                             (keys.place(number), filter.as_segments().locate(hash));

@@ -1,20 +1,22 @@
 //! Candidate moves of a group of eviction chains.
 
-use super::{LevelTable, LookAhead, Uniform, look_ahead};
-use crate::kernel::{ALTERNATE, GROUP, GroupMoves, SLOTS};
+use super::{LookAhead, Segments, Uniform};
+use crate::kernel::{ALTERNATE, GROUP, GroupMoves, KnownLevel, SLOTS};
 use crate::simd::{Isa, Vector};
 
-/// Finds the moves of a group; false if that does not pay.
-#[inline]
-pub(in crate::segments) fn find_moves(table: LevelTable<'_>, moves: &mut GroupMoves) -> bool {
-    look_ahead(table, Moves::<true> { moves })
-}
+impl Segments {
+    /// Finds the moves of a group of chains; false if that does not pay.
+    #[inline]
+    pub(crate) fn find_moves(&self, level: impl KnownLevel, moves: &mut GroupMoves) -> bool {
+        self.look_ahead(&level.geometry(), Moves::<true> { moves })
+    }
 
-/// Finds out which of the moves lead to free slots. [`find_moves`] has found them.
-#[inline]
-pub(in crate::segments) fn test_moves(table: LevelTable<'_>, moves: &mut GroupMoves) {
-    moves.free = 0;
-    look_ahead(table, Moves::<false> { moves });
+    /// Finds out which of the found moves lead to free slots.
+    #[inline]
+    pub(crate) fn test_moves(&self, level: impl KnownLevel, moves: &mut GroupMoves) {
+        moves.free = 0;
+        self.look_ahead(&level.geometry(), Moves::<false> { moves });
+    }
 }
 
 /// Finds the moves of a group, or tests those that were found.
@@ -39,7 +41,7 @@ impl<I: Isa> Uniform<'_, I> {
     /// The moves of a vector of chains, the `first` of the group and those after it.
     #[inline(always)]
     fn find_moves(&self, moves: &mut GroupMoves, first: usize) {
-        let source = self.segments(self.isa.load(&moves.segment[first..]));
+        let source = self.source(self.isa.load(&moves.segment[first..]));
         let number = self.isa.load(&moves.from[first..]);
         let full = self.read(source, self.first_bits(number));
         for position in 0..SLOTS as usize {
@@ -51,7 +53,7 @@ impl<I: Isa> Uniform<'_, I> {
 
     #[inline(always)]
     fn test_moves(&self, moves: &mut GroupMoves, first: usize) {
-        let source = self.segments(self.isa.load(&moves.segment[first..]));
+        let source = self.source(self.isa.load(&moves.segment[first..]));
         let (mut free, mut first_move) = (0, self.splat(0));
         for (position, buckets) in moves.bucket.iter().enumerate().rev() {
             let read = self.read(source, self.first_bits(self.isa.load(&buckets[first..])));
@@ -122,17 +124,17 @@ mod tests {
                 filter.insert(KeyHash::from_u64(hash ^ (hash >> 31))).unwrap();
             }
             let level = filter.as_segments().uniform().unwrap();
-            let table = filter.as_segments().table_of(&level);
+            let segments = filter.as_segments();
             for group in chains(&filter).as_chunks::<GROUP>().0 {
                 let mut moves = GroupMoves {
                     segment: group.map(|it| it.segment.into()),
                     from: group.map(|it| it.bucket),
                     ..GroupMoves::default()
                 };
-                if !find_moves(table, &mut moves) {
+                if !segments.find_moves(&level, &mut moves) {
                     continue;
                 }
-                test_moves(table, &mut moves);
+                segments.test_moves(&level, &mut moves);
                 for (number, chain) in group.iter().enumerate() {
                     let candidate = moves.next(number, chain.victim());
                     let single = filter.as_segments().next_move(&level, chain);

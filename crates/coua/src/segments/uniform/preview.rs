@@ -3,8 +3,8 @@
 //! The buckets of a group are read in vectors before its first key is processed. Processing one key may change the
 //! buckets of later keys, so each key first checks that its buckets are unchanged.
 
-use super::{KeyGroup, LevelTable, LookAhead, Uniform, WIDTH, look_ahead};
-use crate::kernel::{ALTERNATE, Buckets, Encoding, LookupResult, SlotCodec};
+use super::{KeyGroup, LookAhead, Segments, Uniform, WIDTH};
+use crate::kernel::{ALTERNATE, Buckets, Encoding, KnownLevel, LookupResult, SlotCodec};
 use crate::simd::{Isa, Vector};
 use crate::table::{Segment, SegmentMut};
 
@@ -48,7 +48,7 @@ pub(crate) struct Preview {
 
 impl Preview {
     /// Clears what is known of all keys.
-    pub(crate) fn forget(&mut self) {
+    fn forget(&mut self) {
         (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
     }
 
@@ -77,17 +77,24 @@ impl Preview {
     }
 }
 
-/// Looks at the buckets of a group of located keys as they are now; false if that does not pay.
-#[inline]
-pub(in crate::segments) fn preview(
-    table: LevelTable<'_>,
-    keys: &KeyGroup,
-    wanted: Wanted,
-    preview: &mut Preview,
-) -> bool {
-    match wanted {
-        Wanted::Free => look_ahead(table, PreviewGroup::<true> { keys, preview }),
-        Wanted::Key => look_ahead(table, PreviewGroup::<false> { keys, preview }),
+impl Segments {
+    /// Previews the buckets of a group of keys before its first key is processed; clears the preview if that does not pay.
+    #[inline]
+    pub(crate) fn preview(
+        &self,
+        level: impl KnownLevel,
+        keys: &KeyGroup,
+        wanted: Wanted,
+        preview: &mut Preview,
+    ) {
+        let level = &level.geometry();
+        let looks_ahead = match wanted {
+            Wanted::Free => self.look_ahead(level, PreviewGroup::<true> { keys, preview }),
+            Wanted::Key => self.look_ahead(level, PreviewGroup::<false> { keys, preview }),
+        };
+        if !looks_ahead {
+            preview.forget();
+        }
     }
 }
 
@@ -125,7 +132,7 @@ impl<I: Isa> Uniform<'_, I> {
         preview: &mut Preview,
         first: usize,
     ) -> [u8; 3] {
-        let source = self.segments(self.isa.load(&keys.segment[first..]));
+        let source = self.source(self.isa.load(&keys.segment[first..]));
         let primary = self.read(source, self.isa.load(&keys.primary_bit[first..]));
         let alternate = self.read(source, self.isa.load(&keys.alternate_bit[first..]));
         let value = self.isa.load(&keys.value[first..]);
