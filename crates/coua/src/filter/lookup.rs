@@ -2,7 +2,7 @@
 
 use super::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{KnownLevel, LevelGeometry, Place, with_level};
+use crate::kernel::{LevelGeometry, Place, with_encoding, with_level};
 use crate::segments::Lookups;
 
 impl CuckooFilter {
@@ -23,34 +23,25 @@ impl CuckooFilter {
     /// Whether the key is present.
     #[inline(always)]
     fn contains_hash(&self, hash: KeyHash) -> bool {
-        with_level!(self.segments, hash, |level| {
-            self.contains_at(level, &self.segments.locate_by(level, hash))
+        if self.overflow.has_overflowed() {
+            return self.contains_or_overflowed(hash);
+        }
+        // Nothing but the segments lives in a loop of lookups: a fifth fewer instructions.
+        let segments = &self.segments;
+        with_level!(segments, hash, |level| {
+            segments.holds(level, &segments.locate_by(level, hash))
         })
     }
 
-    /// Whether a key is at its place.
-    #[inline(always)]
-    pub(crate) fn contains_at(&self, level: impl KnownLevel, place: &Place) -> bool {
-        let is_held = match self.segments.holds(level, place) {
-            Some(is_held) => is_held,
-            None => self.is_in_slots(*place),
-        };
-        // The answer is unpredictable, so there is no branch on it, except in filters with overflowed items.
-        if self.overflow.has_overflowed() {
-            return is_held || self.is_in_overflow(*place);
-        }
-        is_held
-    }
-
-    /// By value: a reference would force callers to spill the place.
-    #[cold]
-    fn is_in_overflow(&self, place: Place) -> bool {
-        self.segments.get(place.segment).overflowed() > 0 && self.overflow_copies(&place) > 0
-    }
-
-    #[cold]
-    fn is_in_slots(&self, place: Place) -> bool {
-        self.segments.copies(&place) > 0
+    /// Whether the key is present, in a slot or without one.
+    #[inline(never)]
+    fn contains_or_overflowed(&self, hash: KeyHash) -> bool {
+        with_encoding!(*self.segments.level_for(hash), |level| {
+            let place = self.segments.locate_by(level, hash);
+            self.segments.holds(level, &place)
+                || self.segments.get(place.segment).overflowed() > 0
+                    && self.overflow_copies(&place) > 0
+        })
     }
 
     /// Copies of a key.

@@ -68,7 +68,7 @@ impl CuckooFilter {
     fn remove_beside_overflow(&mut self, place: Place) -> bool {
         let is_in_slot = self.segments.holds(self.segments.level_of(place.segment), &place);
         // Extra copies always have one in a slot.
-        if is_in_slot == Some(false) && self.segments.get(place.segment).overflowed() == 0 {
+        if !is_in_slot && self.segments.get(place.segment).overflowed() == 0 {
             return false;
         }
         let hash = self.segments.representative(&place);

@@ -7,10 +7,8 @@
 mod codec;
 mod geometry;
 mod level;
-mod levels;
 mod moves;
 mod pair;
-mod place;
 mod split;
 mod vectors;
 
@@ -18,9 +16,9 @@ pub(crate) use codec::{
     CHOICE_BITS, Encoding, LOW_BITS, MAX_FINGERPRINT_BITS, MIN_FINGERPRINT_BITS, SLOTS, SlotCodec,
 };
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
-pub(crate) use level::{ALTERNATE, LevelGeometry, Place};
-pub(crate) use levels::{
-    KnownLevel, WithAvx2, WithEncoding, out_of_line, with_encoding, with_level,
+pub(crate) use level::{
+    ALTERNATE, KnownLevel, LevelGeometry, Place, WithAvx2, WithEncoding, out_of_line,
+    with_encoding, with_level,
 };
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};
 pub(crate) use pair::Pair;

@@ -257,11 +257,11 @@ impl<I: Isa> LevelVectors<I> {
     ) -> u8 {
         let &SlotCodec { ones, high, .. } = self.codec();
         let (here, there) = self.differences(primary, alternate, value);
-        // A carry only leaves lanes that are zero, so it cannot make the lowest zero lane wrong.
-        let ones = self.splat(ones);
-        let zero = (here - ones).and_not(here) | (there - ones).and_not(there);
-        let candidates = zero & self.splat(high);
-        !I::Vector::bits(candidates.is_zero()) & I::Vector::ALL
+        // The inverse of `(lanes - ones).and_not(lanes)`: without an instruction for `and_not` it is shorter. A carry only
+        // leaves lanes that are zero, so it cannot make the lowest zero lane wrong.
+        let (below, high) = (self.splat(ones - 1), self.splat(high));
+        let unequal = (here | (below - here)) & (there | (below - there)) & high;
+        !I::Vector::bits(unequal.equals(high)) & I::Vector::ALL
     }
 
     /// Looks keys up in their buckets.

@@ -109,6 +109,7 @@ impl Segments {
     }
 
     /// The number of a key's segment.
+    #[inline(always)]
     pub(crate) fn segment_of(&self, hash: KeyHash) -> u32 {
         self.directory.segment_of(hash)
     }
@@ -205,14 +206,22 @@ impl Segments {
 
 /// A key in the slots of its two buckets.
 impl Segments {
-    /// Whether a slot holds the key; `None` if undecided: then use [`copies`](Self::copies).
+    /// Whether a slot holds the key.
     #[inline(always)]
-    pub(crate) fn holds(&self, level: impl KnownLevel, place: &Place) -> Option<bool> {
+    pub(crate) fn holds(&self, level: impl KnownLevel, place: &Place) -> bool {
         let segment = self.table.segment(place.segment);
         match level.avx2() {
-            Some(avx2) => Some(avx2.contains(segment, place)),
-            None => self.pair(level, place).contains(segment),
+            Some(avx2) => avx2.contains(segment, place),
+            None => {
+                self.pair(level, place).contains(segment).unwrap_or_else(|| self.holds_slow(*place))
+            }
         }
+    }
+
+    /// By value: a reference would force callers to spill the place.
+    #[cold]
+    fn holds_slow(&self, place: Place) -> bool {
+        self.copies(&place) > 0
     }
 
     /// Reads both buckets of a key.
