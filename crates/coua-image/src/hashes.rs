@@ -125,7 +125,7 @@ impl ListedHashes {
         if !holds(layout, &words) {
             return bad_field("order of hashes", len as u32);
         }
-        let capacity = u64_at(covered, 0).expect("a field within the front");
+        let capacity = u64_at(covered, 0).unwrap_or_default();
         Ok(Self { capacity, bits, len, words })
     }
 
@@ -144,7 +144,7 @@ impl ListedHashes {
 
 /// The hash bits and the number of hashes, from which the length follows.
 fn front(bytes: &[u8]) -> Result<(u8, usize), LoadError> {
-    let [bits, len] = [8, 12].map(|at| u32_at(bytes, at).expect("a field within the front"));
+    let [bits, len] = [8, 12].map(|at| u32_at(bytes, at).unwrap_or_default());
     match u8::try_from(bits) {
         Ok(kept @ 8..=64) if len as usize <= MOST_LISTED => Ok((kept, len as usize)),
         Ok(8..=64) => bad_field("number of hashes", len),

@@ -28,6 +28,7 @@
 
 mod hashes;
 
+use std::array;
 use std::io::Read;
 use std::ops::RangeInclusive;
 
@@ -123,14 +124,15 @@ impl Head {
             return Err(LoadError::NotAFilter);
         }
         let fields = unsealed(bytes)?;
-        let field = |at| u32_at(fields, at).expect("a field within the head");
+        // All fields lie within the head.
+        let field = |at| u32_at(fields, at).unwrap_or_default();
         let body = match field(BODY_AT) {
             1 => Body::Filter,
             3 => Body::Hashes,
             4 => Body::Windowed,
             found => return Err(LoadError::Features { found }),
         };
-        let key: [u8; 16] = fields[KEY_AT..][..16].try_into().expect("16 bytes");
+        let key: [u8; 16] = array::from_fn(|at| fields[KEY_AT + at]);
         let hasher = match field(ALGORITHM_AT) {
             SIPHASH13 => KeyHasher::siphash13(key),
             XXH3 if body != Body::Hashes => KeyHasher::xxh3(u128::from_le_bytes(key) as u64),
@@ -142,7 +144,7 @@ impl Head {
             expansion: within("expansion", field(HINTS_AT + 8), 0..=32_768)?,
         };
         let note_bytes = within("bytes of notes", field(NOTES_AT), 0..=MOST_NOTES as u32)?.into();
-        let removed = u64_at(fields, REMOVED_AT).expect("a field within the head");
+        let removed = u64_at(fields, REMOVED_AT).unwrap_or_default();
         Ok(Self { body, hasher, hints, removed, note_bytes })
     }
 
