@@ -13,10 +13,8 @@ mod describe;
 mod divided;
 mod growth;
 mod insert;
-mod limits;
 mod lookup;
 mod overflow;
-mod policy;
 mod rebuild;
 mod reinsert;
 mod remove;
@@ -27,10 +25,11 @@ use crate::segments::Segments;
 
 pub(crate) use divided::{DividedKeys, by_level};
 use growth::Thresholds;
-pub(crate) use growth::{Decision, inserts_before_rebuilding};
+pub(crate) use growth::{
+    Decision, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest, inserts_before_rebuilding,
+};
+pub use growth::{IfPresent, WhenFull};
 pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};
-pub use policy::{IfPresent, WhenFull};
-pub(crate) use policy::{MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 
 /// A set or multiset of keys that answers "have I seen this before?" in a few bytes per key.
 ///

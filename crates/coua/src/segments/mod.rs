@@ -5,7 +5,6 @@
 //! The filter decides what an insert does.
 
 mod evict;
-mod prefetch;
 mod split;
 mod uniform;
 
@@ -16,9 +15,8 @@ use crate::simd::Avx2Bucket;
 use crate::table::{Directory, Segment, SegmentMut, Table};
 
 pub(crate) use evict::{EvictionChain, Step};
-pub(crate) use prefetch::Prefetcher;
 pub(crate) use split::Split;
-pub(crate) use uniform::{KeyGroup, Lookups, Preview, WIDTH, Wanted, bit};
+pub(crate) use uniform::{KeyGroup, Lookups, Prefetcher, Preview, WIDTH, Wanted, bit};
 
 /// The result of placing a key that may be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
