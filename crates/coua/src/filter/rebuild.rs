@@ -7,15 +7,8 @@ use super::{CuckooFilter, WhenFull};
 use crate::error::{Full, FullReason, OutOfMemory, with_room};
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Resolution};
-use crate::sizing::{self, OVERFLOW_ENTRY_BYTES, fitted};
+use crate::sizing::{self, fitted};
 use crate::table::Segment;
-
-/// The limits of a table that may grow by splits while it is filled.
-#[derive(Clone, Copy)]
-struct SizeCap {
-    slots: u64,
-    bytes: u64,
-}
 
 impl CuckooFilter {
     /// The representatives of all slots in use of a segment.
@@ -85,41 +78,24 @@ impl CuckooFilter {
         for quarters in 4..=8 {
             let geometry = self.geometry_for(self.stored.saturating_mul(quarters) / 4);
             // Fixed sizes differ by halves, so a geometry may repeat.
-            let is_tried = last.replace(geometry) == Some(geometry);
-            // Without memory for the smaller table, or for trying it, the larger one stays.
-            if !is_tried && self.gains_by(&geometry).unwrap_or(false) {
-                self.move_to(geometry).ok();
+            if last.replace(geometry) != Some(geometry)
+                && geometry.slots() < self.slots()
+                && self.is_even_in(&geometry)
+                // Without memory for the smaller table the larger one stays.
+                && let Ok(smaller) = self.rebuilt_in(geometry)
+                && smaller.is_smaller_than(self)
+            {
+                *self = smaller;
                 return;
             }
         }
     }
 
-    /// Whether the filter would be smaller in another geometry, with few enough overflowed items. Tries that with
-    /// a sixteenth of the items. O(slots).
-    fn gains_by(&self, geometry: &Geometry) -> Result<bool, OutOfMemory> {
-        // Fewer segments have wider slots.
-        let is_smaller =
-            |more| geometry.slot_bytes().saturating_add(more) < self.segments.slot_bytes();
-        if geometry.slots() >= self.slots() || !is_smaller(0) || !self.is_even_in(geometry) {
-            return Ok(false);
-        }
-        let mut trial = Self::empty(*geometry, self.policy, self.hasher)?;
-        let (mut last, mut tried) = (0, 0);
-        for index in self.segments.in_hash_order() {
-            let prefix = self.segments.get(index).prefix();
-            let target = prefix.unbounded_shr(64 - geometry.base_depth);
-            if target != last && tried >= self.stored / 16 {
-                break;
-            }
-            let hashes = self.representatives(index)?;
-            trial.reinsert_batch(&hashes);
-            (last, tried) = (target, tried + hashes.len() as u64);
-        }
-        let overflowed = u128::from(trial.overflow.overflowed()) * u128::from(self.stored);
-        let overflowed = (overflowed / u128::from(tried.max(1))) as u64;
-        let most = trial.segments.len() as u64 * u64::from(trial.thresholds.most_overflowed);
-        Ok(overflowed <= most / 4
-            && is_smaller(overflowed.saturating_mul(OVERFLOW_ENTRY_BYTES as u64)))
+    /// Whether a filter of the same items takes fewer slots and bytes. Fewer segments have wider slots.
+    fn is_smaller_than(&self, other: &Self) -> bool {
+        let bytes =
+            |filter: &Self| filter.segments.slot_bytes() + filter.overflow.memory_bytes() as u64;
+        self.slots() < other.slots() && bytes(self) < bytes(other)
     }
 
     /// Whether each segment of another geometry has enough slots for the items whose hashes begin with its
@@ -140,12 +116,12 @@ impl CuckooFilter {
     }
 
     /// Splits the segments of keys under `prefix` in which evictions failed too often, as far as allowed.
-    fn split_overfull(&mut self, prefix: u64, depth: u32, cap: SizeCap) {
+    fn split_overfull(&mut self, prefix: u64, depth: u32) {
         let last = prefix | u64::MAX.unbounded_shr(depth);
         let mut next = Some(prefix);
         while let Some(first) = next.filter(|&first| first <= last) {
             let index = self.segments.segment_of(KeyHash::from_u64(first));
-            if self.must_split(index) && self.has_room_to_split(index, cap) {
+            if self.must_split(index) {
                 // Without memory it stays as it is.
                 if self.split(index).is_err() {
                     return;
@@ -167,46 +143,35 @@ impl CuckooFilter {
             && self.may_split(index)
     }
 
-    fn has_room_to_split(&self, index: u32, cap: SizeCap) -> bool {
-        if cap.bytes == u64::MAX {
-            return true;
-        }
-        let [whole, half] = self.segments.bytes_before_and_after(index);
-        self.segments.slot_bytes() + 2 * half - whole <= cap.bytes
-            && self.slots() + self.segments.geometry().segment_slots() <= cap.slots
+    /// Moves all items to a table of another geometry that distinguishes the same hashes.
+    pub(crate) fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
+        *self = self.rebuilt_in(geometry)?;
+        Ok(())
     }
 
-    /// Moves all items to a table of another geometry that distinguishes the same hashes. Returns an error, and changes
-    /// nothing, if there is no memory for the new table or for the hashes of the fullest segment. After that it returns
-    /// none: segments that get no memory for a split stay whole. As everywhere in the standard library, the process
-    /// aborts if there is no memory for small lists or entries of the overflow table.
-    pub(crate) fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
+    /// The same items in a table of another geometry that distinguishes the same hashes. Returns an error if there is no
+    /// memory for it, or for the hashes of the fullest segment. After that it returns none: segments that get no memory for
+    /// a split stay whole. As everywhere in the standard library, the process aborts if there is no memory for small lists
+    /// or entries of the overflow table.
+    fn rebuilt_in(&self, geometry: Geometry) -> Result<Self, OutOfMemory> {
         let mut target = Self::empty(geometry, self.policy, self.hasher)?;
         let fullest = self.segments.iter().map(Segment::occupied).max();
         let mut hashes = with_room(fullest.unwrap_or(0) as usize)?;
         target.stored = self.stored;
         target.shard = self.shard;
         target.rebuilds = self.rebuilds.wrapping_add(1);
-        target.overflow = std::mem::take(&mut self.overflow);
+        target.overflow = self.overflow.try_clone()?;
         for index in 0..target.segments.len() as u32 {
             target.count_overflow(index);
         }
-        // A shrinking filter must stay smaller.
-        let cap = if target.slots() < self.slots() {
-            SizeCap { slots: self.slots(), bytes: self.segments.slot_bytes() }
-        } else {
-            SizeCap { slots: u64::MAX, bytes: u64::MAX }
-        };
         for index in self.segments.in_hash_order() {
             hashes.clear();
             self.segments.representatives(index).for_each(|hash| hashes.push(hash));
             target.reinsert_batch(&hashes);
-            let (prefix, depth) =
-                (self.segments.get(index).prefix(), self.segments.depth_of(index));
-            target.split_overfull(prefix, depth, cap);
+            let prefix = self.segments.get(index).prefix();
+            target.split_overfull(prefix, self.segments.depth_of(index));
         }
         target.reinsert_overflowed(0, 0);
-        *self = target;
-        Ok(())
+        Ok(target)
     }
 }

@@ -43,12 +43,6 @@ impl Segments {
         Ok(Split { prefix, depth, halves, unplaced })
     }
 
-    /// Bytes of a segment's slots before a split, and of one of its halves.
-    pub(crate) fn bytes_before_and_after(&self, index: u32) -> [u64; 2] {
-        let level = usize::from(self.table.segment(index).level());
-        [level, level + 1].map(|level| self.levels[level].bytes())
-    }
-
     /// Whether a segment has no level below it.
     pub(crate) fn is_last_level(&self, index: u32) -> bool {
         usize::from(self.table.segment(index).level()) + 1 == self.levels.len()

@@ -35,17 +35,6 @@ pub enum LoadError {
         /// The features found, a bit each.
         found: u32,
     },
-    /// The buckets have another layout than four disjoint slots.
-    #[error(
-        "filter has bucket layout {layout} with {slots_per_bucket} slots per bucket, which is not supported \
-         (expected layout 0 with 4): build it anew from its keys"
-    )]
-    Layout {
-        /// The number of the layout, as in `docs/format.md`.
-        layout: u32,
-        /// Slots of a bucket.
-        slots_per_bucket: u32,
-    },
     /// The filter has a window: read it as [`Generations`](crate::window::Generations).
     #[error("filter has a window, and must be read as generations")]
     Window,

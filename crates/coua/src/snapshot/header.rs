@@ -188,10 +188,8 @@ impl Header {
             return Err(LoadError::Features { found });
         }
         let hash = fields.hash()?;
-        let (layout, slots_per_bucket) = (fields.u32(), fields.u32());
-        if (layout, slots_per_bucket) != (DISJOINT, SLOTS) {
-            return Err(LoadError::Layout { layout, slots_per_bucket });
-        }
+        require_eq("layout", u64::from(DISJOINT), fields.u32())?;
+        require_eq("slots per bucket", u64::from(SLOTS), fields.u32())?;
         let resolution = fields.one_of("resolution", &[(0, 0), (1, 1)])?;
         let when_full = fields.one_of("when full", &WHEN_FULL)?;
         let (max_evictions, parts) = (fields.u32(), fields.u32());

@@ -288,15 +288,16 @@ fn overflowed_copies_that_no_filter_has_are_refused() {
 }
 
 #[test]
-fn other_buckets_are_refused_with_what_was_found_and_expected() {
+fn other_buckets_are_refused_with_what_was_found() {
     let filter = CuckooFilter::new();
-    for (field, value, found) in [("layout", 1, "1 with 4"), ("slots per bucket", 2, "0 with 2")] {
+    for (field, value) in [("layout", 1), ("slots per bucket", 2)] {
         let mut forged = Forgery(bytes_of(&filter));
         forged.set(field, value);
         let refused = Load::new().bytes::<CuckooFilter>(forged.seal()).unwrap_err();
-        assert!(matches!(refused, LoadError::Layout { .. }), "{refused}");
-        let text = refused.to_string();
-        assert!(text.contains(found) && text.contains("expected layout 0 with 4"), "{text}");
+        assert!(
+            matches!(refused, LoadError::Field { name, found } if name == field && found == value),
+            "{refused}"
+        );
     }
 }
 
