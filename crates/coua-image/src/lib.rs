@@ -70,7 +70,7 @@ pub enum Body {
     Windowed = 4,
 }
 
-/// Options that are kept for whoever created the filter. Its geometry does not depend on them.
+/// Options with which the filter was created. Its geometry does not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
     /// Slots of a bucket.
@@ -212,7 +212,7 @@ pub fn overhead(begun: &[u8]) -> u64 {
     overhead_of(if is_windowed { parts().unwrap_or(0) } else { 0 })
 }
 
-/// The same for any filter with so many generations, or fewer.
+/// The same for any filter of at most `generations` generations.
 pub fn overhead_of(generations: u32) -> u64 {
     /// The bytes before the first segment (docs/format.md, sections 1 and 2) exceed the segments' own by less than 1 kB.
     const FRONT: u64 = 16 << 10;

@@ -125,7 +125,7 @@ pub enum Reason {
         /// [`Notes::MOST_BYTES`](crate::Notes::MOST_BYTES).
         most: u64,
     },
-    /// The file has as many notes as it may have. The note was not set.
+    /// The file has the most notes allowed. The note was not set.
     #[error("has {most} notes, which is the limit; remove some, or put several values into one")]
     TooManyNotes {
         /// [`Notes::MOST`](crate::Notes::MOST).

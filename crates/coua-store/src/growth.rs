@@ -3,7 +3,7 @@
 /// A log of up to this many bytes may follow any snapshot, however small.
 const LEAST_LOG: u64 = 1 << 20;
 
-/// From this size on, a snapshot is written in the background. Writing a smaller one takes no longer than a
+/// A snapshot of this size or more is written in the background. Writing a smaller one takes no longer than a
 /// usual commit of the program, which has the records of a few seconds, eight bytes each.
 const LEAST_BACKGROUND: u64 = 16 << 20;
 
@@ -18,7 +18,7 @@ const SMALL: u64 = 1 << 20;
 pub(crate) struct Limits {
     /// Bytes of log at which a new snapshot begins; none: depends on the snapshot.
     pub(crate) max_log: Option<u64>,
-    /// From this size on, filters are written in the background.
+    /// Filters of this size or more are written in the background.
     pub(crate) background_from: u64,
     /// While a snapshot is written in the background, the log may grow to this size, or to the size of the filter.
     pub(crate) most_waiting: u64,

@@ -153,7 +153,7 @@ impl Lock {
         is_empty(&self.file)
     }
 
-    /// Gives a filter that does not exist yet no right that somebody does not have to the file at `source`.
+    /// Limits the rights to a filter that does not exist yet to those to the file at `source`.
     ///
     /// # Errors
     ///

@@ -1,16 +1,16 @@
-//! Who may read and write a file that replaces or copies others: nobody gets a right that those files did not give.
+//! Rights to a file that replaces or copies another one: nothing is allowed that the other file does not allow.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 /// Gives a file that will replace the one at `old` its owner, group, permissions and, on Linux, access control list.
-/// What this process may not give is left out, and with it every right that somebody would gain.
+/// Leaves out what this process may not set, and every right that would be gained by that.
 pub(super) fn keep_rights(new: &File, old: &Path) -> io::Result<()> {
     system::keep(new, old)
 }
 
-/// Takes the rights from a new file that somebody does not have to the file at `source`.
+/// Limits the rights to a new file to those to the file at `source`.
 pub(super) fn limit_rights(new: &File, source: &Path) -> io::Result<()> {
     system::limit(new, source)
 }
@@ -62,7 +62,7 @@ mod system {
         for_owner(mode) | both << 3 | both
     }
 
-    /// The mode that gives rights to the owner alone: a list may deny somebody what the mode gives.
+    /// The mode that gives rights to the owner alone: a list may deny what the mode gives.
     fn for_owner(mode: u32) -> u32 {
         mode & !GROUP & !OTHERS
     }

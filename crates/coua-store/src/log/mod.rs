@@ -73,7 +73,7 @@ pub trait Source: Debug {
     /// Those of the system.
     fn length(&self) -> io::Result<u64>;
 
-    /// Fills the buffer with the bytes from an offset on, as far as they exist, and returns their number.
+    /// Fills the buffer with the bytes at an offset, up to the end of the file, and returns their number.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Touched bytes from which on a snapshot of `bytes` bytes is in memory instead of mapped.
+    /// The touched bytes at which a mapped snapshot of `bytes` bytes moves into memory.
     fn most_touched(self, bytes: u64) -> u64 {
         match self {
             Self::BySize if bytes >= LEAST_MAPPED => bytes,
@@ -51,7 +51,7 @@ pub(crate) struct Residence {
     mapped: Option<File>,
     /// Bytes of the snapshot.
     bytes: u64,
-    /// Touched bytes from which on the snapshot is in memory.
+    /// The touched bytes at which the snapshot moves into memory.
     most_touched: u64,
     /// Bytes touched since the filter was loaded. Work that touches a page again counts again.
     touched: AtomicU64,

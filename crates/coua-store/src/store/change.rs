@@ -151,7 +151,7 @@ impl Store {
         self.require_snapshot();
     }
 
-    /// From now on, only a new snapshot can hold the changes.
+    /// Lets the next commit write a snapshot, which alone can hold the changes.
     pub(super) fn require_snapshot(&mut self) {
         self.changes.clear();
         if self.mode == CommitMode::Log {

@@ -201,7 +201,7 @@ impl Store {
         let to = self.options.target(&self.lock);
         let put = self.log.put(to, Transaction { changes: self.changes.bytes(), notes: &notes });
         if let Err(error) = put.and_then(|()| to.sync()) {
-            // Earlier pieces are truncated too, so not all changes are in memory any more.
+            // Earlier pieces are truncated too, so some changes are only in the filter.
             self.require_snapshot();
             return Err(self.unless_found(error));
         }

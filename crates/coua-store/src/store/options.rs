@@ -99,7 +99,7 @@ impl Options {
         self
     }
 
-    /// From this size of a filter on, a background thread writes new snapshots, if
+    /// For filters of this size or more, a background thread writes new snapshots, if
     /// there is memory for a second filter. Default: 16 MiB.
     pub fn background_from(mut self, bytes: u64) -> Self {
         self.limits.background_from = bytes;
@@ -123,7 +123,7 @@ impl Options {
     }
 
     pub(super) fn checkpointer(&self, residence: &Residence) -> Checkpointer {
-        // A thread loads the snapshot for work of which nothing is known.
+        // A thread loads the snapshot for an unknown amount of work.
         let loading = Loading { expected: None, ..self.loading };
         let (disk, spawn, cancel) = (self.disk.clone(), self.spawn.clone(), self.cancel.clone());
         Checkpointer::new(disk, spawn, loading, self.threads, cancel, residence)

@@ -77,7 +77,7 @@ impl CuckooFilter {
         };
         match grown {
             Ok(()) => {
-                // The filter has changed, so the key's place is another, and it is not refused any more.
+                // The filter has grown: the key has another place, and is not refused.
                 self.stored += 1;
                 self.reinsert(&self.segments.locate(hash));
             }

@@ -11,7 +11,7 @@ use crate::hash::KeyHash;
 use crate::kernel::{LevelGeometry, Place, SLOTS};
 use crate::sizing::OVERFLOW_ENTRY_BYTES as ENTRY_BYTES;
 
-/// From this width on, a second slot for a key costs more than counting its copies.
+/// At this width and above, a second slot for a key costs more than counting its copies.
 const WIDE_SLOT_BITS: u32 = 32;
 
 /// Repeats whose entries are being prefetched.
@@ -60,7 +60,7 @@ pub(crate) struct OverflowTable {
 impl OverflowTable {
     /// Returns an error if there is no memory for `entries` entries. `BTreeMap` has no fallible insert.
     pub(crate) fn check_memory(entries: usize) -> Result<(), OutOfMemory> {
-        // The compiler would remove memory that nobody uses.
+        // The compiler would remove unused memory.
         with_room::<[u8; ENTRY_BYTES]>(entries).map(|tried| drop(black_box(tried)))
     }
 

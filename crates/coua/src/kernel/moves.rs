@@ -71,7 +71,7 @@ impl LevelVectors<Words> {
         let full = self.bucket(segment, number);
         let (mut free, mut evicting) = ((0, 0, 0), (victim, 0, 0));
         let mut has_free_slot = false;
-        // Which item can move is unpredictable: all are looked at, the first one last.
+        // Which item can move is unpredictable: all are tested, the first one last.
         for position in (0..SLOTS).rev() {
             let value = self.stored_at(segment, &full, position);
             let moved = (position, self.other_bucket(number, value), value ^ ALTERNATE);

@@ -30,7 +30,7 @@ use crate::table::{SegmentMut, Table};
 /// The most overflowed copies of a key that are accepted. Filters have at most twice the slots of a bucket.
 const MOST_OVERFLOWED: u64 = 1024;
 #[cfg(feature = "mmap")]
-/// From this many slots on, a forged count of slots in use could overflow.
+/// With this many slots or more, a forged count of slots in use could overflow.
 const MOST_SLOTS_IN_PLACE: u64 = 1 << 31;
 
 /// The contents of a snapshot.

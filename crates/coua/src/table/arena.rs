@@ -85,7 +85,7 @@ impl Arena {
             use memmap2::Advice;
             let rest = bytes / HUGE_PAGE * HUGE_PAGE;
             // Advice only: without huge pages the table is slower, not wrong. The rest that does not fill a
-            // huge page declines them, for some systems give them without being asked.
+            // huge page declines them, because some systems give them unrequested.
             drop(map.advise_range(Advice::HugePage, begin, rest));
             drop(map.advise_range(Advice::NoHugePage, begin + rest, pages - rest));
         }

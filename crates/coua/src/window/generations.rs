@@ -144,7 +144,7 @@ impl Generations {
         if let Err(place) = found {
             let copy = self.template().try_clone();
             let filter = copy.map_err(|_| self.full(FullReason::OutOfMemory))?;
-            // There are few of them, they seldom move, and they are not small.
+            // Generations are few and large, and the list seldom moves.
             self.live.reserve_exact(1);
             self.live.insert(place, Live { number, filter });
         }
