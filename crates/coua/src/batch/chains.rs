@@ -114,8 +114,6 @@ pub(super) struct InsertBatch<'a> {
     pub(super) chains: Chains,
     /// Segments refuse keys that find no slot.
     pub(super) can_refuse: bool,
-    /// Space for answers.
-    pub(super) present: Vec<bool>,
 }
 
 /// Both passes of a batch, in segments of one level.

@@ -121,7 +121,6 @@ impl CuckooFilter {
             deferred: Deferred::default(),
             repeats: Vec::new(),
             chains: Chains::default(),
-            present: Vec::new(),
         };
         while batch.done < hashes.len() {
             let left = hashes.len() - batch.done;
@@ -179,11 +178,11 @@ impl InsertBatch<'_> {
         // Inserts remove no key, so these answers stay valid. Keys to be added are looked up too, which fetches their
         // buckets.
         let hashes = &self.hashes[self.done..self.done + keys];
-        self.filter.contains_hashes(hashes, &mut self.present);
+        let present = self.filter.contains_hashes(hashes);
         #[cfg(test)]
         LOOKUPS.with(|lookups| lookups.set(lookups.get() + keys));
         for place in 0..keys {
-            if self.if_present == IfPresent::AddCopy || !self.present[place] {
+            if self.if_present == IfPresent::AddCopy || !present[place] {
                 self.insert_next()?;
             } else {
                 self.done += 1;
@@ -233,7 +232,6 @@ impl InsertBatch<'_> {
                 deferred: take(&mut self.deferred),
                 repeats: take(&mut self.repeats),
                 chains: take(&mut self.chains),
-                present: Vec::new(),
                 if_present: self.if_present,
                 can_refuse: self.can_refuse,
             };

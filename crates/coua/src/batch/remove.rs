@@ -9,21 +9,18 @@ use crate::simd::with_bit_instructions;
 impl CuckooFilter {
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&mut self, keys: &[K]) -> Vec<bool> {
-        let mut removed = Vec::new();
-        self.remove_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()), &mut removed);
-        removed
+        self.remove_hashes(K::hash_all(keys, self.hasher(), &mut Vec::new()))
     }
 
-    /// `removed` is cleared, then holds an answer for each key.
-    pub(crate) fn remove_hashes(&mut self, hashes: &[KeyHash], removed: &mut Vec<bool>) {
-        removed.clear();
-        removed.resize(hashes.len(), false);
-        by_level(self, hashes, removed, |filter, level, hashes, removed| {
+    pub(crate) fn remove_hashes(&mut self, hashes: &[KeyHash]) -> Vec<bool> {
+        let mut removed = vec![false; hashes.len()];
+        by_level(self, hashes, &mut removed, |filter, level, hashes, removed| {
             with_bit_instructions(
                 #[inline(always)]
                 || with_encoding!(*level, |level| filter.remove_in_level(level, hashes, removed)),
             );
         });
+        removed
     }
 
     /// Removes keys whose segments have this level.

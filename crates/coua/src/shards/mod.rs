@@ -14,7 +14,6 @@ mod shard;
 
 pub use divide::DividedFilter;
 pub use division::Division;
-pub(crate) use shard::IfLocked;
 pub use shard::{ShardGuard, Shards};
 
 use crate::error::OutOfMemory;

@@ -43,13 +43,6 @@ struct LockedShard(RwLock<CuckooFilter>);
 #[derive(Debug)]
 pub struct ShardGuard<'a>(RwLockWriteGuard<'a, CuckooFilter>);
 
-/// Whether to wait for a lock that another thread holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IfLocked {
-    Skip,
-    Wait,
-}
-
 /// Only this crate's code runs under a lock (keys are hashed before), and it does not panic.
 const UNPOISONED: &str = "no operation panics while it holds a shard";
 
@@ -98,28 +91,6 @@ impl Shards {
 
     pub(crate) fn write(&self, number: usize) -> RwLockWriteGuard<'_, CuckooFilter> {
         self.all[number].write()
-    }
-
-    pub(crate) fn read_or(
-        &self,
-        if_locked: IfLocked,
-        number: usize,
-    ) -> Option<RwLockReadGuard<'_, CuckooFilter>> {
-        match if_locked {
-            IfLocked::Skip => self.all[number].0.try_read().ok(),
-            IfLocked::Wait => Some(self.read(number)),
-        }
-    }
-
-    pub(crate) fn write_or(
-        &self,
-        if_locked: IfLocked,
-        number: usize,
-    ) -> Option<RwLockWriteGuard<'_, CuckooFilter>> {
-        match if_locked {
-            IfLocked::Skip => self.all[number].0.try_write().ok(),
-            IfLocked::Wait => Some(self.write(number)),
-        }
     }
 
     /// The filters, in the order of the shards.

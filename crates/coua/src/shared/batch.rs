@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::IfPresent;
 use crate::hash::{Key, KeyHash, KeyHasher};
-use crate::shards::{Division, IfLocked};
+use crate::shards::Division;
 use crate::shared::SharedCuckooFilter;
 use crate::verbs::{Filter, When, own_verbs};
 
@@ -89,27 +89,20 @@ impl Group<'_> {
 }
 
 impl SharedCuckooFilter {
-    /// Calls `work` for every group of keys. Groups for which it returns `None`, because another thread holds their
-    /// shard, are repeated last, and each block begins at another shard, so that threads do not queue for the same
+    /// Calls `work` for every group of keys. Each block begins at another shard, so that threads seldom queue for the same
     /// shard.
-    fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>, IfLocked) -> Option<()>) {
+    fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>)) {
         let mut block = Block::default();
-        let mut later = Vec::new();
         let (division, shards) = (self.plan.division, self.shards());
         let keys = shards * BLOCK_PER_SHARD;
         for (number, part) in hashes.chunks(keys).enumerate() {
             block.fill(part, division);
-            let start = number * keys;
             let first = division.shard_of(part[0]);
             for index in 0..shards {
-                let shard = (first + index) % shards;
-                let group = block.group(shard, start);
-                if !group.hashes.is_empty() && work(group, IfLocked::Skip).is_none() {
-                    later.push(shard);
+                let group = block.group((first + index) % shards, number * keys);
+                if !group.hashes.is_empty() {
+                    work(group);
                 }
-            }
-            for shard in later.drain(..) {
-                work(block.group(shard, start), IfLocked::Wait);
             }
         }
     }
@@ -117,28 +110,22 @@ impl SharedCuckooFilter {
     /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); takes 8 bytes per key for
     /// the hashes, as all batches do, unless the keys are hashes already.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        self.answers(keys, |group, if_locked, present| {
-            self.shards.read_or(if_locked, group.shard)?.contains_hashes(group.hashes, present);
-            Some(())
-        })
+        self.answers(keys, |group| self.shards.read(group.shard).contains_hashes(group.hashes))
     }
 
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
     pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
-        self.answers(keys, |group, if_locked, counts| {
-            self.shards.read_or(if_locked, group.shard)?.count_hashes(group.hashes, counts);
-            Some(())
-        })
+        self.answers(keys, |group| self.shards.read(group.shard).count_hashes(group.hashes))
     }
 
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        self.answers(keys, |group, if_locked, removed| {
-            let mut shard = self.shards.write_or(if_locked, group.shard)?;
+        self.answers(keys, |group| {
+            let mut shard = self.shards.write(group.shard);
             let before = shard.stored();
-            shard.remove_hashes(group.hashes, removed);
+            let removed = shard.remove_hashes(group.hashes);
             self.allowance.give_back(before - shard.stored());
-            Some(())
+            removed
         })
     }
 
@@ -146,14 +133,12 @@ impl SharedCuckooFilter {
     fn answers<K: Key, T: Copy + Default>(
         &self,
         keys: &[K],
-        mut work: impl FnMut(Group<'_>, IfLocked, &mut Vec<T>) -> Option<()>,
+        mut work: impl FnMut(Group<'_>) -> Vec<T>,
     ) -> Vec<T> {
-        let (mut space, mut part) = (Vec::new(), Vec::new());
+        let mut space = Vec::new();
         let mut answers = vec![T::default(); keys.len()];
-        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group, if_locked| {
-            work(group, if_locked, &mut part)?;
-            group.scatter(&part, &mut answers);
-            Some(())
+        self.visit(K::hash_all(keys, self.plan.hasher, &mut space), |group| {
+            group.scatter(&work(group), &mut answers);
         });
         answers
     }
@@ -200,9 +185,9 @@ impl SharedCuckooFilter {
         outcomes: &mut [Insertion],
     ) -> Result<(), BatchRefused> {
         let (mut part, mut refused, mut last) = (Vec::new(), Vec::<usize>::new(), None);
-        self.visit(hashes, |group, if_locked| {
+        self.visit(hashes, |group| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
-            let mut shard = self.shards.write_or(if_locked, group.shard)?;
+            let mut shard = self.shards.write(group.shard);
             if !outcomes.is_empty() {
                 part.clear();
                 part.resize(group.hashes.len(), Insertion::AlreadyPresent);
@@ -213,7 +198,6 @@ impl SharedCuckooFilter {
             group.scatter(&part, outcomes);
             refused.extend(refusals.keys.into_iter().map(|key| group.position(key)));
             last = refusals.reason.or(last);
-            Some(())
         });
         refused.sort_unstable();
         if !outcomes.is_empty() {

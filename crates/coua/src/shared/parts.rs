@@ -12,8 +12,8 @@ use std::thread::available_parallelism;
 /// The most bits of the hash that choose the shard: 64 shards, if the geometry allows it. A shard has whole regions, so
 /// it decides as the whole filter would.
 const MOST_BITS: u32 = REGION_BITS;
-/// Shards for each processor: threads seldom collide, and continue with another shard if they do. More shards would
-/// cost speed: eviction chains of a batch are interleaved only in different segments of a shard.
+/// Shards for each processor: threads seldom collide. More shards would cost speed: eviction chains of a batch are
+/// interleaved only in different segments of a shard.
 const SHARDS_PER_PROCESSOR: usize = 4;
 /// The initial capacity of a growing filter: its segments never change their size, and small ones cost more overhead
 /// and reach a lower load. This makes 4096 slots.
