@@ -12,7 +12,7 @@ mod reference;
 use std::rc::Rc;
 
 use arbitrary::Arbitrary;
-use coua::{Conversion, CuckooFilter, KeyHash, Load, WhenFull};
+use coua::{CuckooFilter, KeyHash, Load, WhenFull};
 use libfuzzer_sys::fuzz_target;
 use reference::{Reference, bytes_of};
 
@@ -174,12 +174,8 @@ fn rebuild(reference: &mut Reference, operation: &Operation) {
             assert!(reference.filter.slots() <= slots);
         }
         Operation::Convert(kind) => {
-            let bits = reference.filter.hash_bits() as u32;
-            let to = match kind % 2 {
-                0 => Conversion::Rate(0.9f64.powi(1 + i32::from(kind / 2))),
-                _ => Conversion::HashBits(bits.saturating_sub(u32::from(kind / 64))),
-            };
-            if let Ok(filter) = reference.filter.convert(to) {
+            let rate = 0.9f64.powi(1 + i32::from(kind));
+            if let Ok(filter) = reference.filter.convert(rate) {
                 reference.replace(filter);
             }
         }

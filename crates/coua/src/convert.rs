@@ -9,68 +9,24 @@ use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Resolution, SLOTS};
 use crate::sizing::{self, fitted};
 
-/// The target of [`CuckooFilter::convert`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Conversion {
-    /// A coarser copy with at most this false-positive rate for the present items.
-    Rate(f64),
-    /// A coarser copy that remembers this many bits of the hash, 8..=64.
-    HashBits(u32),
-}
-
 impl CuckooFilter {
-    /// Returns a copy that remembers less of every key. O(slots).
-    ///
-    /// Filters of fixed size (from [`with_capacity`](Self::with_capacity)) can drop whole bits of
-    /// their fingerprints, for a higher rate. Filters that grow can take any smaller number of hash
-    /// bits.
+    /// Returns a copy that remembers less of every key: the coarsest with at most this false-positive rate for the present
+    /// items. O(slots). Whole bits are dropped, so the rate may be lower.
     ///
     /// # Errors
     ///
-    /// [`ConvertError`] if the target would need bits that the filter does not remember, or cannot be
-    /// built.
+    /// [`ConvertError`] if the copy would need bits that the filter does not remember, or cannot be built.
     ///
     /// ```
-    /// use coua::{Conversion, CuckooFilter};
+    /// use coua::CuckooFilter;
     /// let mut exact = CuckooFilter::new();
     /// exact.insert("a")?;
-    /// let small = exact.convert(Conversion::Rate(0.001))?;
+    /// let small = exact.convert(0.001)?;
     /// assert!(small.contains("a") && small.false_positive_rate() <= 0.001);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn convert(&self, to: Conversion) -> Result<Self, ConvertError> {
-        let geometry = match to {
-            Conversion::Rate(rate) => self.coarser(rate)?,
-            Conversion::HashBits(bits) => self.with_hash_bits(bits)?,
-        };
-        self.rebuilt(geometry)
-    }
-
-    /// The hash bits that the filter remembers; a whole number if it can grow.
-    fn remembered(&self) -> Result<u32, ConvertError> {
-        match self.as_segments().geometry().resolution {
-            Resolution::Prefix { bits } => Ok(bits),
-            Resolution::Cells { .. } => {
-                Err(ConvertError::FixedSize { smallest: self.smallest_rate() })
-            }
-        }
-    }
-
-    /// Items that a copy is planned for: a full filter may hold more than it was planned for itself.
-    fn items_to_copy(&self) -> u64 {
-        self.capacity().max(self.stored())
-    }
-
-    fn with_hash_bits(&self, bits: u32) -> Result<Geometry, ConvertError> {
-        sizing::check_hash_bits(bits).map_err(ConvertError::Build)?;
-        let remembered = self.remembered()?;
-        if bits > remembered {
-            let [wanted, remembered] = [bits, remembered].map(f64::from);
-            return Err(ConvertError::Finer { wanted, remembered });
-        }
-        let resolution = Resolution::Prefix { bits };
-        Ok(fitted(Geometry { resolution, ..*self.as_segments().geometry() }, self.items_to_copy()))
+    pub fn convert(&self, rate: f64) -> Result<Self, ConvertError> {
+        self.rebuilt(self.coarser(rate)?)
     }
 
     /// The most items that may be in slots of a coarser copy, at least 1.
@@ -91,20 +47,24 @@ impl CuckooFilter {
         sizing::check_rate(rate).map_err(ConvertError::Build)?;
         let smallest = self.smallest_rate();
         if rate < smallest {
-            return Err(ConvertError::FinerRate { rate, smallest });
+            return Err(ConvertError::Finer { rate, smallest });
         }
         let wanted = (self.most_items() / rate).log2();
-        match self.as_segments().geometry().resolution {
+        let geometry = *self.as_segments().geometry();
+        Ok(match geometry.resolution {
             Resolution::Prefix { bits } => {
-                self.with_hash_bits((wanted.ceil().max(8.0) as u32).min(bits))
+                let bits = (wanted.ceil().max(8.0) as u32).min(bits);
+                let resolution = Resolution::Prefix { bits };
+                // A full filter may hold more than it was planned for.
+                let items = self.capacity().max(self.stored());
+                fitted(Geometry { resolution, ..geometry }, items)
             }
             Resolution::Cells { top_bits } => {
                 let spare = self.hash_bits() - wanted;
-                let resolution =
-                    Resolution::Cells { top_bits: top_bits.saturating_sub(spare as u32) };
-                Ok(Geometry { resolution, ..*self.as_segments().geometry() })
+                let top_bits = top_bits.saturating_sub(spare as u32);
+                Geometry { resolution: Resolution::Cells { top_bits }, ..geometry }
             }
-        }
+        })
     }
 
     /// Inserts all items of `other`. Its representatives must resolve this filter's cells.

@@ -217,36 +217,16 @@ pub enum MergeError {
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The target needs more bits of every key than the filter remembers.
-    #[error(
-        "cannot convert a filter of {remembered:.2} hash bits to {wanted:.2}: without the keys, only fewer bits are \
-         possible"
-    )]
-    Finer {
-        /// The requested hash bits.
-        wanted: f64,
-        /// Hash bits remembered.
-        remembered: f64,
-    },
     /// The filter has a higher rate with the present items.
     #[error(
         "cannot convert a filter with a false-positive rate of {} to {rate:e}: without the keys, only higher rates \
          are possible",
         rounded_up(*smallest)
     )]
-    FinerRate {
+    Finer {
         /// The requested rate.
         rate: f64,
         /// The lowest possible rate.
-        smallest: f64,
-    },
-    /// A filter of fixed size can only drop whole bits of its fingerprints.
-    #[error(
-        "cannot convert a filter of fixed size to hash bits, only to a false-positive rate of {} or higher",
-        rounded_up(*smallest)
-    )]
-    FixedSize {
-        /// The lowest possible rate with the present items.
         smallest: f64,
     },
     /// The target cannot be built.

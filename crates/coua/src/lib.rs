@@ -65,7 +65,6 @@ mod verbs;
 pub mod window;
 
 pub use builder::CuckooFilterBuilder;
-pub use convert::Conversion;
 pub use error::{
     BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
 };

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use coua::{
-    BuildError, Conversion, ConvertError, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher,
-    Load, MergeError, WhenFull,
+    BuildError, ConvertError, CuckooFilter, FullReason, Insertion, KeyHash, KeyHasher, Load,
+    MergeError, WhenFull,
 };
 
 use coua_dev::instruction_sets::skipped;
@@ -361,30 +361,15 @@ fn converting_to_nonsense_is_an_error() {
     let mut filter = CuckooFilter::new();
     filter.insert("a").unwrap();
     for rate in [f64::NAN, 0.0, 1.0, -1.0, 1e-300] {
-        assert!(filter.convert(Conversion::Rate(rate)).is_err(), "{rate}");
+        assert!(filter.convert(rate).is_err(), "{rate}");
     }
     // The refusal speaks of rates, and the rate that it names is accepted.
-    let refused = filter.convert(Conversion::Rate(1e-30)).unwrap_err();
-    let ConvertError::FinerRate { rate: 1e-30, smallest } = refused else {
+    let refused = filter.convert(1e-30).unwrap_err();
+    let ConvertError::Finer { rate: 1e-30, smallest } = refused else {
         panic!("{refused}");
     };
     assert!(refused.to_string().contains("1e-30"), "{refused}");
-    assert!(filter.convert(Conversion::Rate(smallest)).is_ok());
-    for bits in [0, 7, 65, u32::MAX] {
-        assert!(filter.convert(Conversion::HashBits(bits)).is_err(), "{bits}");
-    }
-}
-
-#[test]
-fn fixed_filters_say_that_only_rates_can_be_had() {
-    let mut filter = CuckooFilter::with_capacity(1_000, 0.001).unwrap();
-    (0..900u32).for_each(|key| filter.insert(key.to_le_bytes()).unwrap());
-    for to in [Conversion::HashBits(8), Conversion::HashBits(64)] {
-        let refused = filter.convert(to).unwrap_err();
-        let ConvertError::FixedSize { smallest } = refused else { panic!("{refused}") };
-        assert!(refused.to_string().contains("rate of 8.8e-4 "), "{refused}");
-        assert!(filter.convert(Conversion::Rate(smallest)).is_ok());
-    }
+    assert!(filter.convert(smallest).is_ok());
 }
 
 /// Hashes in their own order fill one part of the filter before the next has anything.

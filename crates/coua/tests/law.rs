@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use coua::window::When;
-use coua::{Conversion, CuckooFilter, Filter, IfPresent, Insertion, KeyHash, WhenFull};
+use coua::{CuckooFilter, Filter, IfPresent, Insertion, KeyHash, WhenFull};
 
 use coua_dev::cases::{few_usual_or_all, sample};
 use coua_dev::instruction_sets;
@@ -110,9 +110,9 @@ fn the_rate_stays_with_the_hash_bits_whatever_is_done() {
     check_rate(&filter, 400_000, "merge");
     filter.reserve(300_000).unwrap();
     check_rate(&filter, 400_000, "reserve");
-    let coarse = filter.convert(Conversion::HashBits(21)).unwrap();
+    let coarse = filter.convert(filter.len() as f64 / 2f64.powi(21)).unwrap();
     check_rate(&coarse, 400_000, "convert to 21 bits");
-    let rate = filter.convert(Conversion::Rate(0.05)).unwrap();
+    let rate = filter.convert(0.05).unwrap();
     assert!(rate.false_positive_rate() <= 0.05 && rate.false_positive_rate() > 0.025);
     check_rate(&rate, 400_000, "convert to a rate");
     filter.compact();

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use coua::{Conversion, CuckooFilter, FullReason, KeyHash, KeyHasher, Load, WhenFull};
+use coua::{CuckooFilter, FullReason, KeyHash, KeyHasher, Load, WhenFull};
 
 use coua_dev::cases::sample;
 
@@ -127,7 +127,7 @@ fn nothing_gets_larger_by_compaction() {
     for items in sample((20_000..150_000).step_by(1_111), [30, 4]) {
         let mut filter = CuckooFilter::new();
         filter.insert_batch(&all[..items]).unwrap();
-        let mut filter = filter.convert(Conversion::Rate(0.01)).unwrap();
+        let mut filter = filter.convert(0.01).unwrap();
         let before = saved(&filter);
         filter.compact();
         assert!(saved(&filter) <= before, "{items}: {before}, then {}", saved(&filter));
@@ -144,8 +144,8 @@ fn full_filters_can_be_converted() {
         let mut keys = keys(0..2 * capacity);
         keys.retain(|key| filter.insert(key).is_ok());
         assert!(keys.len() as u64 >= capacity, "{what}");
-        for to in [Conversion::HashBits(40), Conversion::Rate(0.01)] {
-            assert_holds(&filter.convert(to).unwrap(), &keys, &what);
+        for rate in [keys.len() as f64 / 2f64.powi(40), 0.01] {
+            assert_holds(&filter.convert(rate).unwrap(), &keys, &what);
         }
     }
 }

@@ -3,7 +3,6 @@
 use crate::args::{Quiet, SecretArgs, value};
 use crate::filter::{FilterFile, check_files, filter_file};
 use crate::terminal::{Failure, Progress, Result};
-use coua::Conversion;
 use std::path::PathBuf;
 
 /// Write a smaller, less exact copy of a filter file
@@ -48,7 +47,7 @@ impl ConvertArgs {
             Failure::at(&from, reason)
         })?;
         progress.next(format_args!("converting {from}"));
-        let converted = filter.convert(Conversion::Rate(self.rate));
+        let converted = filter.convert(self.rate);
         let converted = converted.map_err(|error| Failure::at(&from, error))?;
         progress.next(format_args!("writing {to}"));
         output.save(converted.into(), view.notes)

@@ -41,10 +41,6 @@ pub(crate) fn check_rate(rate: f64) -> Result<(), BuildError> {
     if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(BuildError::Rate { rate }) }
 }
 
-pub(crate) fn check_hash_bits(bits: u32) -> Result<(), BuildError> {
-    if (8..=64).contains(&bits) { Ok(()) } else { Err(BuildError::HashBits { bits }) }
-}
-
 /// `like` with the segments (a depth within these) and the buckets of a segment that hold `items` items.
 fn sized(like: Geometry, items: u64, depths: RangeInclusive<u32>) -> Geometry {
     let load = design_load(&like);
@@ -100,7 +96,9 @@ pub(crate) fn too_small(rate: f64, items: u64, most: f64) -> BuildError {
 
 /// The geometry of a filter for `items` items that remembers `bits` bits of the hash and can grow.
 pub(crate) fn prefix(items: u64, bits: u32) -> Result<Geometry, BuildError> {
-    check_hash_bits(bits)?;
+    if !(8..=64).contains(&bits) {
+        return Err(BuildError::HashBits { bits });
+    }
     let resolution = Resolution::Prefix { bits };
     let geometry = fitted(Geometry { resolution, ..Geometry::ONE_BUCKET }, items);
     let fits = geometry.buckets < MAX_BUCKETS && geometry.level(geometry.base_depth).is_some();

@@ -9,8 +9,8 @@ pub mod peers;
 
 pub use cuckoo::CuckooPlan;
 pub(crate) use cuckoo::{
-    GROWING_LOAD, GROWING_SEGMENT_SLOTS, SPLIT_LOAD, check_hash_bits, check_rate, design_load,
-    exact, fitted, prefix, too_small,
+    GROWING_LOAD, GROWING_SEGMENT_SLOTS, SPLIT_LOAD, check_rate, design_load, exact, fitted,
+    prefix, too_small,
 };
 
 /// Memory of one entry of the overflow table: 24 bytes, in nodes of a tree that are two thirds full, and pointers.

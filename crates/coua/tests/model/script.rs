@@ -2,9 +2,7 @@
 
 use std::rc::Rc;
 
-use coua::{
-    Conversion, ConvertError, CuckooFilter, FullReason, KeyHash, Load, MergeError, WhenFull,
-};
+use coua::{ConvertError, CuckooFilter, FullReason, KeyHash, Load, MergeError, WhenFull};
 
 use super::case::{Case, Size};
 use super::counts::{Counts, Event};
@@ -183,26 +181,17 @@ impl Script<'_> {
 
     fn convert(&mut self, reference: &mut Reference) {
         let bits = reference.filter.hash_bits();
-        let to = match self.random.below(2) {
-            0 => Conversion::HashBits((bits as u32 - self.random.below(3) as u32).max(8)),
-            _ => Conversion::Rate(reference.filter.false_positive_rate().max(1e-9) * 4.0),
-        };
-        match reference.filter.convert(to) {
+        let rate = reference.filter.false_positive_rate().max(1e-9);
+        let rate = rate * f64::from(self.random.below(16) as u32 + 1) / 2.0;
+        match reference.filter.convert(rate) {
             Ok(filter) => {
-                assert!(filter.hash_bits() <= bits, "{to:?}");
-                if let Conversion::Rate(rate) = to {
-                    assert!(filter.false_positive_rate() <= rate, "{to:?} {filter:?}");
-                }
+                assert!(filter.hash_bits() <= bits, "{rate}");
+                assert!(filter.false_positive_rate() <= rate, "{rate} {filter:?}");
                 reference.replace(filter);
                 reference.counts.add(Event::Conversion, 1);
             }
-            Err(
-                ConvertError::Finer { .. }
-                | ConvertError::FinerRate { .. }
-                | ConvertError::FixedSize { .. }
-                | ConvertError::Full(_),
-            ) => {}
-            Err(ConvertError::Build(_)) => assert!(matches!(to, Conversion::Rate(r) if r >= 1.0)),
+            Err(ConvertError::Finer { .. } | ConvertError::Full(_)) => {}
+            Err(ConvertError::Build(_)) => assert!(rate >= 1.0),
             Err(error) => panic!("{error}"),
         }
     }

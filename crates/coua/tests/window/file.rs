@@ -148,10 +148,7 @@ fn forged_parts_are_refused() {
         vec![(u64::MAX, empty.clone()), (1, one.clone())],
         vec![(u64::MAX, empty.clone()), (13, one.clone())],
         vec![(u64::MAX, empty.clone()), (10, other(CuckooFilter::new()))],
-        vec![
-            (u64::MAX, empty.clone()),
-            (10, other(template().convert(coua::Conversion::HashBits(31)).unwrap())),
-        ],
+        vec![(u64::MAX, empty.clone()), (10, other(template().convert(2f64.powi(-31)).unwrap()))],
     ];
     for (at, parts) in kinds.iter().enumerate() {
         let message = with_parts(parts);
