@@ -242,10 +242,7 @@ macro_rules! with_encoding {
 /// the others add no register pressure.
 macro_rules! with_level {
     ($segments:expr, $hash:expr, |$level:ident| $work:expr) => {
-        if let Some(&level) = $segments.uniform_narrow() {
-            let $level = &$crate::kernel::WithEncoding::<false>(level);
-            $work
-        } else if let Some(avx2) = $segments.avx2() {
+        if let Some(avx2) = $segments.avx2() {
             avx2.run(
                 #[inline(always)]
                 move || {
@@ -253,6 +250,9 @@ macro_rules! with_level {
                     $work
                 },
             )
+        } else if let Some(&level) = $segments.uniform_narrow() {
+            let $level = &$crate::kernel::WithEncoding::<false>(level);
+            $work
         } else {
             $crate::kernel::out_of_line(move || {
                 $crate::kernel::with_encoding!(*$segments.level_for($hash), |$level| $work)

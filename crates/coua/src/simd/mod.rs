@@ -276,12 +276,6 @@ impl Vector for Word {
     }
 
     #[inline(always)]
-    fn wrapped(self, modulus: Self) -> Self {
-        let (wrapped, is_below) = self.0.overflowing_sub(modulus.0);
-        Self(std::hint::select_unpredictable(is_below, self.0, wrapped))
-    }
-
-    #[inline(always)]
     fn trailing_zeros(self) -> Option<Self> {
         Some(Self(u64::from(self.0.trailing_zeros())))
     }
