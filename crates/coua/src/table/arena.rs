@@ -4,12 +4,13 @@
 //! 2 MiB pages halve its cost.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-#[cfg(feature = "mmap")]
-use std::fs::File;
-#[cfg(feature = "mmap")]
-use std::io::{self, ErrorKind};
-use std::ops::Range;
 use std::ptr::NonNull;
+#[cfg(feature = "mmap")]
+use std::{
+    fs::File,
+    io::{self, ErrorKind},
+    ops::Range,
+};
 
 #[cfg(feature = "mmap")]
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
