@@ -13,6 +13,7 @@ mod describe;
 mod divided;
 mod growth;
 mod insert;
+mod limits;
 mod lookup;
 mod overflow;
 mod rebuild;

@@ -9,6 +9,7 @@ mod geometry;
 mod level;
 mod moves;
 mod pair;
+mod place;
 mod split;
 mod vectors;
 

@@ -288,58 +288,6 @@ impl Segments {
         self.pair(self.level_of(place.segment), &place)
             .remove_slow(&mut self.table.segment_mut(place.segment))
     }
-
-    /// Puts a key into the free slot that its preview found; false if it found none or is stale, or items of its
-    /// segment are in no slot.
-    #[inline(always)]
-    pub(crate) fn place_previewed(
-        &mut self,
-        level: impl KnownLevel,
-        keys: &KeyGroup,
-        number: usize,
-        preview: &Preview,
-    ) -> bool {
-        if !bit(preview.placeable, number) {
-            return false;
-        }
-        let index = keys.segment(number);
-        let level = level.geometry();
-        let segment = &mut self.table.segment_mut(index);
-        let may_place = segment.overflowed() == 0 && preview.is_current(keys, number, segment);
-        if may_place {
-            preview.change(number, &level.codec, segment);
-            segment.count_filled();
-        }
-        may_place
-    }
-
-    /// Takes a copy of a key out of the slot that its preview found; `None` if the preview is stale, or the copy may
-    /// lie outside of the slots.
-    #[inline(always)]
-    pub(crate) fn remove_previewed(
-        &mut self,
-        level: impl KnownLevel,
-        keys: &KeyGroup,
-        number: usize,
-        preview: &Preview,
-    ) -> Option<bool> {
-        let index = keys.segment(number);
-        let level = level.geometry();
-        let segment = &mut self.table.segment_mut(index);
-        if segment.has_overflow() {
-            return None;
-        }
-        // Removals bring no key back.
-        if bit(preview.absent, number) {
-            return Some(false);
-        }
-        if !preview.is_removable(number, segment) {
-            return None;
-        }
-        preview.change(number, &level.codec, segment);
-        segment.count_cleared();
-        Some(true)
-    }
 }
 
 /// Numbers, sizes and single segments.
