@@ -181,8 +181,8 @@ impl InsertBatch<'_> {
         let present = self.filter.contains_hashes(hashes);
         #[cfg(test)]
         LOOKUPS.with(|lookups| lookups.set(lookups.get() + keys));
-        for place in 0..keys {
-            if self.if_present == IfPresent::AddCopy || !present[place] {
+        for is_present in present {
+            if self.if_present == IfPresent::AddCopy || !is_present {
                 self.insert_next()?;
             } else {
                 self.done += 1;
