@@ -4,7 +4,7 @@ import { CuckooFilter } from "./coua.js";
 import { kickFrames, kickedKind } from "./kicks.js";
 import { BIRDS, BUCKET_SLOTS, checkAll, stateOf, within } from "./state.js";
 import { TEXTBOOK_BITS, TextbookFilter } from "./textbook.js";
-import { bucketTable, button, chart, el, field, hex, listed, number, paragraph, pause, percent, rich, roundPercent, slider, slotsOf, speed, steps, t } from "./ui.js";
+import { bucketTable, button, chart, el, field, hex, listed, number, paragraph, pause, percent, rich, slider, slotsOf, speed, steps, t } from "./ui.js";
 
 /** Refuses instead of growing, with no limit but its slots: 16 buckets of 4. */
 const FULL = { capacity: 55, hashBits: 11, whenFull: "refuse" };
@@ -177,7 +177,7 @@ async function drawCurve(curve) {
   const y = (points) => points.map(([load, moves]) => [load, Math.max(0.5, moves)]);
   curve.replaceChildren(chart({
     label: text,
-    x: { name: t("load"), min: 0, max: 1, ticks: [0, 0.25, 0.5, 0.75, 1], text: roundPercent },
+    x: { name: t("load"), min: 0, max: 1, ticks: [0, 0.25, 0.5, 0.75, 1], text: percent },
     y: { name: t("kicks"), min: 0.5, max: 500, log: true, ticks: [0.5, 1, 10, 100, 500], text: (v) => String(Math.floor(v)) },
     series: [
       { kind: "orange", points: y(textbook), dots: 2.5 },

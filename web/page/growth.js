@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { checkAll, stateOf, within } from "./state.js";
-import { chart, el, live, number, paragraph, pause, percent, roundPercent, segmentBars, size, slider, t } from "./ui.js";
+import { chart, el, live, number, paragraph, pause, percent, segmentBars, size, slider, t } from "./ui.js";
 
 const GROW_RATE = 0.001;
 const GROW_FIRST = 60_000;
@@ -87,7 +87,7 @@ export function growth(root, save) {
     figure.replaceChildren(chart({
       label: `${t("growChart")}. ${chainText.textContent}`,
       x: { name: t("growItems"), min: 0, max: GROW_MOST, ticks: [0, GROW_MOST / 4, GROW_MOST / 2, (3 * GROW_MOST) / 4, GROW_MOST], text: number },
-      y: { name: t("rate"), min: 0, max: 0.008, ticks: [0, 0.002, 0.004, 0.006, 0.008], text: roundPercent },
+      y: { name: t("rate"), min: 0, max: 0.008, ticks: [0, 0.002, 0.004, 0.006, 0.008], text: percent },
       series: [
         { kind: "orange", points: series("chain"), name: t("growChain") },
         { kind: "blue", points: series("coua"), name: t("growCoua") },

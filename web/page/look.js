@@ -1,7 +1,7 @@
 // Part 8: a look into the file of a filter.
 
 import { CuckooFilter, FilterFile } from "./coua.js";
-import { BUCKET_SLOTS, stateOf, within } from "./state.js";
+import { BUCKET_SLOTS, stateOf } from "./state.js";
 import { bucketTable, button, el, field, hex, live, number, paragraph, percent, segmentBars, size, t } from "./ui.js";
 
 const MOST_BARS = 64;
@@ -34,7 +34,7 @@ function sample() {
 let source;
 
 export function look(root, save) {
-  const state = stateOf("look", { key: "cuckoo", segment: 0, table: -1 });
+  const state = stateOf("look", { key: "cuckoo", table: -1 });
   const status = live();
   const shown = el("div", { class: "look" });
   const input = el("input", { type: "file", accept: ".coua" });
@@ -62,14 +62,8 @@ export function look(root, save) {
   }
 
   input.addEventListener("change", () => input.files[0] && open(ofBlob(input.files[0])));
-  const drop = el("div", { class: "drop controls" }, button("lookSample", () => open(ofBlob(sample()))), field("lookFile", input));
-  drop.addEventListener("dragover", (event) => event.preventDefault());
-  drop.addEventListener("drop", (event) => {
-    event.preventDefault();
-    const [file] = event.dataTransfer.files;
-    if (file) open(ofBlob(file));
-  });
-  root.append(paragraph("look1", { command: "`coua`" }), drop, status, shown);
+  root.append(paragraph("look1", { command: "`coua`" }),
+    el("div", { class: "controls" }, button("lookSample", () => open(ofBlob(sample()))), field("lookFile", input)), status, shown);
   const excerpt = JSON.parse(document.getElementById("excerpt").textContent);
   if (!source && excerpt) source = ofExcerpt(excerpt);
   if (source) open(source);
@@ -99,7 +93,7 @@ function filterParts(context) {
   show();
   const about = el("dl");
   showLog(about, file);
-  const chooser = found.window ? el("div", { class: "controls" }, field("lookGeneration", select)) : undefined;
+  const chooser = found.tables.length > 1 ? el("div", { class: "controls" }, field("lookGeneration", select)) : undefined;
   return [about, chooser, details].filter(Boolean);
 }
 
@@ -132,41 +126,9 @@ function tableRows({ parameters: { length, stored, hashBits, segmentSlots }, seg
 }
 
 function tableParts(context) {
-  const { found, table, state, save } = context;
-  const shown = found.tables[table].table;
-  const { segments, parameters } = shown;
-  state.segment = within(state.segment, 0, segments.length - 1);
-  const choose = el("input", { type: "number", min: 0, max: segments.length - 1, value: state.segment });
-  const segment = el("div");
-
-  async function pick(n) {
-    state.segment = within(n, 0, segments.length - 1);
-    segment.replaceChildren(...(await segmentParts(context, state.segment)));
-    save();
-  }
-  choose.addEventListener("input", () => choose.value !== "" && pick(Number(choose.value)));
-  pick(state.segment);
-  return [el("dl", {}, ...tableRows(shown)), el("h3", {}, t("lookMap")), segmentBars(t("lookMap"), segments.slice(0, MOST_BARS), parameters.segmentSlots),
-    el("div", { class: "controls" }, field("lookSegment", choose)), segment, ...keyParts(context)];
-}
-
-async function segmentParts({ file, found, table }, n) {
-  const { segments, parameters } = found.tables[table].table;
-  const { prefix, depth, occupied } = segments[n];
-  const bits = BigInt(`0x${prefix}`).toString(2).padStart(64, "0").slice(0, depth);
-  const which = t(depth ? "lookSegmentPrefix" : "lookSegmentAll", { bits });
-  const text = el("p", {}, t("lookSegmentText", { n, which, occupied: number(occupied), slots: number(parameters.segmentSlots) }));
-  try {
-    const { occupancy } = await file.segment(table, n);
-    const counts = Array(BUCKET_SLOTS + 1).fill(0);
-    occupancy.forEach((used) => (counts[used] += 1));
-    const most = Math.max(...counts);
-    const bars = counts.map((count, used) => el("div", { class: "bar" }, el("span", {}, used),
-      el("span", { class: "track" }, el("i", { style: `width:${(100 * count) / most}%` })), el("span", {}, number(count))));
-    return [text, el("p", { class: "small" }, t("lookOccupancy")), el("div", { class: "bars counts" }, ...bars)];
-  } catch (error) {
-    return [text, el("p", { class: "bad" }, error.message)];
-  }
+  const { table } = context.found.tables[context.table];
+  const bars = segmentBars(t("lookMap"), table.segments.slice(0, MOST_BARS), table.parameters.segmentSlots);
+  return [el("dl", {}, ...tableRows(table)), el("h3", {}, t("lookMap")), bars, ...keyParts(context)];
 }
 
 function keyParts({ file, found, table, state, save, answers = [] }) {
@@ -178,6 +140,7 @@ function keyParts({ file, found, table, state, save, answers = [] }) {
   async function test() {
     state.key = input.value;
     save();
+    result.replaceChildren();
     try {
       if (isKeyed) file.setKey(Uint8Array.from(secretInput.value.match(/[0-9a-f]{2}/gi) ?? [], (pair) => parseInt(pair, 16)));
       result.replaceChildren(...(await keyResult(file, found, table, state.key)));
@@ -209,7 +172,7 @@ async function logTexts(file, table, key, copies) {
 async function keyResult(file, found, table, key) {
   const { located, extra, withoutSlot } = await file.locate(table, key);
   const { segment, primary, alternate, representative } = located;
-  const { slots } = await file.segment(table, segment, [primary, alternate]);
+  const slots = await file.segment(table, segment, [primary, alternate]);
   const matches = slots.filter((slot) => slot.r === representative).length;
   const copies = matches + extra + withoutSlot;
   const texts = [t("lookFoundIn", { key, ...located, fingerprint: hex(located.fingerprint, located.fingerprintBits) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];

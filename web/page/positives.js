@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, SMALL, check, checkAll, stateOf, within } from "./state.js";
-import { button, chart, el, filterTable, hex, live, number, paragraph, percent, rich, roundPercent, slider, t } from "./ui.js";
+import { button, chart, el, filterTable, hex, live, number, paragraph, percent, rich, slider, t } from "./ui.js";
 
 const STORED = 45;
 const ITEMS = 1000;
@@ -74,7 +74,7 @@ export function positives(root, save) {
     figure.replaceChildren(chart({
       label: `${t("fpCurve")}. ${text.textContent}`,
       x: { name: t("fpBits"), min: FEWEST_BITS, max: MOST_BITS, ticks: [6, 8, 10, 12, 14, 16, 18, 20], text: String },
-      y: { name: t("rate"), min: 1e-6, max: 1, log: true, ticks: [1, 0.1, 0.01, 0.001, 1e-4, 1e-5], text: roundPercent },
+      y: { name: t("rate"), min: 1e-6, max: 1, log: true, ticks: [1, 0.1, 0.01, 0.001, 1e-4, 1e-5], text: percent },
       series: [
         { kind: "blue", points, name: t("fpLaw") },
         { kind: "orange", points: [...kept.values()].map((each) => [each.bits, each.rate]), dots: 3 },

@@ -22,20 +22,13 @@ export const t = (name, values) => fill(words(name), values);
 const locale = () => (page.language ? "zh-CN" : "en-US");
 export const number = (n, digits = 0) => n.toLocaleString(locale(), { maximumFractionDigits: digits });
 
-export function percent(share) {
-  if (share === 0) return "0%";
-  if (share < 1e-8) return "< 0.000001%";
-  const digits = share >= 0.1 ? 0 : Math.min(9, 1 - Math.floor(Math.log10(share * 100)));
-  return `${(100 * share).toFixed(digits)}%`;
-}
+/** With two significant digits. */
+export const percent = (share) => (share > 0 && share < 1e-8 ? "< 0.000001%" : `${Number((100 * share).toPrecision(2))}%`);
 
 export const listed = (names) => names.join(page.language ? "、" : ", ");
 
 /** A fingerprint in hexadecimal digits, with leading zeros. */
 export const hex = (fingerprint, bits) => fingerprint.toString(16).padStart(Math.ceil(bits / 4), "0");
-
-/** For the ticks of an axis. */
-export const roundPercent = (share) => `${Number((100 * share).toPrecision(2))}%`;
 
 export function size(bytes) {
   const units = [t("bytes", { n: "" }).trim(), "KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use coua::KeyHash;
 use coua::inspect::TableView;
-use coua_store::Notes;
 use coua_store::inspect::{LogEvent, LogReader, LogView};
 use serde::Serialize;
 
@@ -44,21 +43,11 @@ pub(crate) struct Changes {
 
 /// The content of a log.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct LogShown {
     bytes: u64,
     transactions: u64,
-    uncommitted: u64,
     #[serde(flatten)]
     changes: Changes,
-    notes: Vec<NoteShown>,
-}
-
-/// A note of a program, which alone knows its meaning.
-#[derive(Serialize)]
-struct NoteShown {
-    name: String,
-    bytes: usize,
 }
 
 impl Logs {
@@ -74,9 +63,8 @@ impl Logs {
         };
         let (view, changes) = pass.go_on(file, |_, _| true)?;
         self.all = None;
-        let notes = shown(&view.notes);
-        let LogView { bytes, transactions, uncommitted, .. } = view;
-        Ok(LogShown { bytes, transactions, uncommitted, changes, notes })
+        let LogView { bytes, transactions, .. } = view;
+        Ok(LogShown { bytes, transactions, changes })
     }
 
     /// The changes of the log to a key.
@@ -131,11 +119,4 @@ impl Pass {
         });
         Ok((view.map_err(|error| error.reason.to_string())?, *committed))
     }
-}
-
-fn shown(notes: &Notes) -> Vec<NoteShown> {
-    notes
-        .iter()
-        .map(|(name, note)| NoteShown { name: name.to_owned(), bytes: note.len() })
-        .collect()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::log::{Changes, Logs, Search};
 use crate::sparse::{Reading, Sparse};
-use crate::view::{Located, SlotShown, TableShown, WindowShown};
+use crate::view::{Located, SlotShown, TableShown};
 
 /// A segment longer than this is not read.
 const MOST_SEGMENT: u64 = 64 << 20;
@@ -58,8 +58,6 @@ impl OpenFile {
 pub(crate) struct FileShown {
     bytes: u64,
     snapshot_bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    window: Option<WindowShown>,
     tables: Vec<PartShown>,
 }
 
@@ -80,20 +78,9 @@ pub(crate) fn open_snapshot(file: &Sparse) -> Result<(Opened, FileShown), String
         table: TableShown::of(table),
     };
     let tables = contents.tables.iter().map(shown).collect();
-    let window = contents.window.map(|window| WindowShown::of(window, None));
     let snapshot_bytes = contents.end;
-    let shown = FileShown { bytes: length, snapshot_bytes, window, tables };
+    let shown = FileShown { bytes: length, snapshot_bytes, tables };
     Ok((Opened { contents, key: None }, shown))
-}
-
-/// A segment.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct SegmentContents {
-    /// Slots in use, of each bucket.
-    occupancy: Vec<u8>,
-    /// The slots in use of the buckets that were named.
-    slots: Vec<SlotShown>,
 }
 
 /// A file's answer about a key.
@@ -110,12 +97,13 @@ impl Opened {
         self.contents.tables.get(number).ok_or_else(|| format!("there is no table {number}"))
     }
 
+    /// The slots in use of these buckets of a segment.
     pub(crate) fn segment(
         &self,
         file: &Sparse,
         (table, segment): (usize, usize),
         buckets: &[u64],
-    ) -> Result<SegmentContents, String> {
+    ) -> Result<Vec<SlotShown>, String> {
         let view = self.table(table)?;
         let found = view.segments().get(segment).ok_or("there is no such segment")?;
         let bytes = found.bytes.end - found.bytes.start;
@@ -126,12 +114,8 @@ impl Opened {
         }
         let mut reading = Reading { file, at: 0 };
         let slots = view.slots(&mut reading, segment).map_err(|error| error.to_string())?;
-        let mut occupancy = vec![0u8; view.parameters().buckets as usize];
-        for slot in &slots {
-            occupancy[slot.bucket as usize] += 1;
-        }
         let slots = slots.iter().filter(|slot| buckets.contains(&slot.bucket));
-        Ok(SegmentContents { occupancy, slots: slots.map(SlotShown::of).collect() })
+        Ok(slots.map(SlotShown::of).collect())
     }
 
     pub(crate) fn locate(&self, table: usize, key: &[u8]) -> Result<Answer, String> {

@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 
 use coua::inspect::{Choice, Overflow, Place, SegmentInfo, Slot, TableView};
 use coua::window::{AgeFrom, Clock, Generations, Window};
-use coua::{HashAlgorithm, KeyHash, LoadError, WhenFull};
+use coua::{HashAlgorithm, KeyHash, LoadError};
 use serde::Serialize;
 
 /// A hash as sixteen digits: JavaScript's numbers do not hold it.
@@ -45,7 +45,7 @@ impl Description {
             hash_bits: filter.hash_bits(),
             false_positive_rate: filter.false_positive_rate(),
             memory_bytes: filter.memory_bytes(),
-            window: filter.window().map(|window| WindowShown::of(window, Some(filter.forgotten()))),
+            window: filter.window().map(|window| WindowShown::of(window, filter.forgotten())),
         }
     }
 }
@@ -53,19 +53,17 @@ impl Description {
 /// A window, as JavaScript names its options.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WindowShown {
+struct WindowShown {
     /// In milliseconds, or items.
     length: u64,
     clock: &'static str,
     generations: u32,
     window_by: &'static str,
-    /// Missing for a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    forgotten: Option<u64>,
+    forgotten: u64,
 }
 
 impl WindowShown {
-    pub(crate) fn of(window: Window, forgotten: Option<u64>) -> Self {
+    fn of(window: Window, forgotten: u64) -> Self {
         Self {
             length: window.length(),
             clock: match window.clock() {
@@ -139,13 +137,8 @@ struct ParametersShown {
     buckets: u64,
     segment_slots: u64,
     hash_bits: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_items: Option<u64>,
     length: u64,
     stored: u64,
-    when_full: &'static str,
-    resizable: bool,
-    max_evictions: u32,
     /// Missing: keys are hashed with a secret key.
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<String>,
@@ -223,16 +216,8 @@ impl ParametersShown {
             buckets: found.buckets,
             segment_slots: found.segment_slots,
             hash_bits: found.hash_bits,
-            max_items: Some(found.max_items).filter(|&most| most < u64::MAX),
             length: found.len,
             stored: found.stored,
-            when_full: match found.when_full {
-                WhenFull::Refuse => "refuse",
-                WhenFull::ExceedRate => "exceed-rate",
-                _ => "grow",
-            },
-            resizable: found.is_resizable,
-            max_evictions: found.max_evictions,
             seed,
         }
     }

@@ -44,14 +44,14 @@ const click = (page, part, name) => page.locator(`#${part}`).getByRole("button",
 /** The long work of parts 3 and 6 is done. */
 async function throughout(page) {
   await page.waitForFunction(() => document.querySelectorAll("#evict circle").length > 400);
-  await page.waitForFunction(() => /(at most|最多) 0\.10%/.test(document.querySelector("#grow").textContent) && document.querySelectorAll("#grow circle").length === 2);
+  await page.waitForFunction(() => /(at most|最多) 0\.1%/.test(document.querySelector("#grow").textContent) && document.querySelectorAll("#grow circle").length === 2);
 }
 
 /** One page, whose width, language and colors change: what it measures is measured once. */
 async function everyLook(browser) {
   const page = await opened(browser, address, { locale: "en-US", reducedMotion: "reduce" });
   await throughout(page);
-  await page.locator("#look .drop button").first().click();
+  await page.locator("#look button").first().click();
   await page.evaluate(axe);
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 900 });
@@ -309,22 +309,20 @@ async function files(browser) {
   await lookUp("kestrel");
   await shows(page, "The log adds 1 and removes 0: 1 now.");
   await page.locator("#look select").selectOption("0");
-  await shows(page, "Segment 0");
   await lookUp("1000");
   await shows(page, "The snapshot does not have it.");
-  // A byte in the middle is wrong: the file opens, and the segment with that byte is refused.
+  // Bytes of some segments are wrong: the file opens, and keys in these segments are refused.
   const bytes = readFileSync(join(folder, "log.coua"));
-  bytes[bytes.length >> 1] ^= 1;
+  for (let at = bytes.length >> 2; at < bytes.length >> 1; at += 1000) bytes[at] ^= 1;
   writeFileSync(join(folder, "damaged.coua"), bytes);
   await choose("damaged.coua");
-  const number = page.locator("#look input[type=number]");
-  let damaged = 0;
-  for (let n = 0; n <= Number(await number.getAttribute("max")); n += 1) {
-    await number.fill(String(n));
-    await shows(page, `Segment ${n} has`);
-    damaged += await page.locator("#look p.bad").count();
+  const refused = [];
+  for (let key = 1; key <= 20; key += 1) {
+    await lookUp(String(key));
+    await page.waitForSelector("#look div[role=status] p");
+    refused.push(await page.locator("#look p.bad").count());
   }
-  assert.equal(damaged, 1);
+  assert.ok(refused.includes(0) && refused.includes(1), `${refused}`);
   await choose("large.coua");
   const line = await page.textContent("#look .live");
   const mebibytes = Number(line.match(/after reading ([\d.]+) MiB/)?.[1]);
