@@ -23,7 +23,7 @@ function showProof() {
   const text = t("proof", {
     asked: number(proof.asked), falsePositives: number(proof.falsePositives), falseNegatives: number(proof.falseNegatives),
   });
-  document.getElementById("proof").textContent = proof.made ? `${text} ${t("proofMade", { made: proof.made })}` : text;
+  document.getElementById("proof").textContent = proof.made ? text + t("proofMade", { made: proof.made }) : text;
 }
 
 function show() {

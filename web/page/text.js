@@ -4,13 +4,13 @@
 export const TEXT = {
   title: ["How a cuckoo filter works", "布谷鸟过滤器是怎样工作的"],
   subtitle: [
-    "“Have I seen this before?” for billions of items, in a few bytes each. The answers on this page come from the real library Coua, which runs here as WebAssembly. The page also keeps an ordinary exact set, and checks each answer against it.",
-    "“这个我见过吗？”——数十亿个元素，每个只用几个字节就能回答。本页的答案都由 Coua 库实时算出（以 WebAssembly 运行）；页面另存一份精确的集合，逐一核对。",
+    "“Have I seen this before?” for billions of items, in a few bytes each. The answers on this page come from the real library Coua, which runs here as WebAssembly. The page also keeps an ordinary exact set, and checks each answer against it. The address of the page keeps all that you set: send it to a friend.",
+    "“这个我见过吗？”——数十亿个元素，每个只用几个字节就能回答。本页的答案都由 Coua 库实时算出（以 WebAssembly 运行）；页面另存一份精确的集合，逐一核对。网址会记下你的所有设置，可以直接发给朋友。",
   ],
   language: ["中文 / Chinese", "English / 英文"],
   skip: ["Skip to the content", "跳到正文"],
   proof: ["Checked so far: {asked} answers. Wrong “yes”: {falsePositives}. Wrong “no”: {falseNegatives}.", "已核对 {asked} 次查询：误判 {falsePositives} 次，漏报 {falseNegatives} 次。"],
-  proofMade: ["{made} of the wrong “no” answers were caused on purpose in part 5.", "其中 {made} 次漏报是第 5 节故意演示的。"],
+  proofMade: [" {made} of the wrong “no” answers were caused on purpose in part 5.", "其中 {made} 次漏报是第 5 节故意演示的。"],
   contents: ["Contents", "目录"],
   back: ["Back", "上一步"],
   next: ["Next", "下一步"],
