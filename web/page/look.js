@@ -8,20 +8,14 @@ const MOST_BARS = 64;
 
 /** Reads slices of a chosen file. */
 const ofBlob = (blob) => ({
-  name: blob.name ?? "sample.coua", size: blob.size,
+  name: blob.name, size: blob.size,
   read: async (offset, length) => new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer()),
 });
 
-/** Reads the pieces of the file that `coua explore FILTER` put into the page, with answers for keys. */
-function ofExcerpt({ name, size, pieces, answers }) {
-  const decoded = pieces.map(([begin, text]) => [begin, Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))]);
-  const read = async (offset, length) => {
-    const piece = decoded.find(([begin, bytes]) => begin <= offset && offset < begin + bytes.length);
-    if (!piece) throw new Error(t("lookNotInPage"));
-    return piece[1].subarray(offset - piece[0], offset - piece[0] + length);
-  };
-  return { name, size, answers, read };
-}
+/** The file that `coua explore FILTER` put into the page, with answers for keys. */
+const ofExcerpt = ({ name, bytes, answers }) => ({
+  ...ofBlob(new File([Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0))], name)), answers,
+});
 
 function sample() {
   const filter = new CuckooFilter({ capacity: 100_000 });

@@ -269,7 +269,6 @@ export const TEXT = {
   lookSecretKey: ["Secret key of the hash (32 hexadecimal digits)", "哈希的密钥（32 位十六进制数字）"],
   lookTest: ["Look it up", "查询"],
   lookFoundIn: ["“{key}”, hash {hash}: segment {segment}, primary bucket {primary}, alternate bucket {alternate}, fingerprint {fingerprint}.", "“{key}”，哈希 {hash}：分段 {segment}，主桶 {primary}，备用桶 {alternate}，指纹 {fingerprint}。"],
-  lookNotInPage: ["This part of the file is not in the page; choose the file above to see it.", "页面中没有文件的这一部分；要查看，请在上面选择该文件。"],
   lookCopies: ["copies in the filter: {copies}", "过滤器中的副本数：{copies}"],
   lookPresent: ["The snapshot has {copies}.", "快照中有 {copies} 个。"],
   lookAbsent: ["The snapshot does not have it.", "快照中没有。"],

@@ -35,9 +35,9 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 /// library itself: it shows insertion, eviction, removal and growth step by step, in English and Chinese. Nothing is
 /// sent anywhere.
 ///
-/// With FILTER the page also shows that filter: parameters, the load of each segment, buckets, overflow table,
-/// generations, log; and with --key, the slots of a key. A filter of more than 16 MiB is chosen in the page instead. The
-/// secret key of the filter's hash is not in the page.
+/// With FILTER the page also shows that filter: items, rate, segments and their load, overflow table, generations, log;
+/// and with --key, the slots of a key. A filter of more than 16 MiB is chosen in the page instead. The secret key of the
+/// filter's hash is not in the page.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExploreArgs {
     /// Filter to show: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
@@ -116,10 +116,8 @@ const MOST: usize = 16 << 20;
 #[derive(Serialize)]
 struct Excerpt {
     name: String,
-    /// Bytes of the file.
-    size: usize,
-    /// Parts of the file, in base64, by their offsets: all of it.
-    pieces: Vec<(usize, String)>,
+    /// The file in base64.
+    bytes: String,
     /// Keys, with the number of copies of each.
     answers: Vec<(String, u64)>,
 }
@@ -163,7 +161,7 @@ impl Excerpt {
         }
         let hashes: Vec<_> = keys.iter().map(|key| filter.hasher().hash(key.as_bytes())).collect();
         let answers = keys.iter().cloned().zip(filter.count_batch(&hashes)).collect();
-        Ok(Self { name, size: bytes.len(), pieces: vec![(0, base64(bytes))], answers })
+        Ok(Self { name, bytes: base64(bytes), answers })
     }
 
     /// JSON that cannot end the script element that it is in.
@@ -204,7 +202,7 @@ mod tests {
         let spec = FilterSpec::default();
         let excerpt = Excerpt::of(&path, &spec, Verbosity::Normal, &asked).unwrap();
         let bytes = fs::read(&path).unwrap();
-        assert_eq!((excerpt.size, &excerpt.pieces), (bytes.len(), &vec![(0, base64(&bytes))]));
+        assert_eq!(excerpt.bytes, base64(&bytes));
         let json = excerpt.to_json();
         assert!(!json.contains('<'), "it would end the element, or begin another");
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
