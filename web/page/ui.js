@@ -126,27 +126,22 @@ export function steps(state, frames, save) {
   const story = live();
   const figure = el("div", { class: "figure" });
   const place = el("span", { class: "place" });
+  let all = [];
   let timer;
-  const last = () => frames().length - 1;
+  const isLast = () => state.step === all.length - 1;
 
-  function show(isNext = false) {
-    state.step = within(state.step, 0, last());
-    const { text, isBad, draw, after } = frames()[state.step];
+  function show(step, isNext = false) {
+    state.step = within(step, 0, all.length - 1);
+    const { text, isBad, draw, after } = all[state.step];
     story.replaceChildren(...rich(text));
     story.classList.toggle("bad", isBad === true);
-    const table = draw(story.textContent);
-    figure.replaceChildren(table);
-    after?.(table, isNext);
-    place.textContent = t("stepOf", { step: state.step + 1, steps: last() + 1 });
+    figure.replaceChildren(draw(story.textContent));
+    after?.(figure.firstChild, isNext);
+    place.textContent = t("stepOf", { step: state.step + 1, steps: all.length });
     // Disabling it would take the focus away.
     back.setAttribute("aria-disabled", state.step === 0);
-    next.setAttribute("aria-disabled", state.step === last());
+    next.setAttribute("aria-disabled", isLast());
     save();
-  }
-
-  function move(by) {
-    state.step = within(state.step + by, 0, last());
-    show(by > 0);
   }
 
   function stop() {
@@ -156,34 +151,37 @@ export function steps(state, frames, save) {
   }
 
   function go() {
-    move(1);
+    show(state.step + 1, true);
     // The language may have changed meanwhile.
-    if (state.step === last() || !figure.isConnected) stop();
+    if (isLast() || !figure.isConnected) stop();
     else timer = setTimeout(go, speed.ms);
   }
 
   function toggle() {
     if (timer !== undefined) return stop();
-    if (state.step === last()) state.step = 0;
     play.textContent = `■ ${t("stop")}`;
-    return go();
+    if (!isLast()) return go();
+    show(0);
+    timer = setTimeout(go, speed.ms);
+    return undefined;
   }
 
-  const by = (n) => () => {
+  function move(by) {
     stop();
-    move(n);
-  };
-  const [back, play, next] = [[`◀ ${t("back")}`, by(-1)], ["", toggle], [`${t("next")} ▶`, by(1)]].map(([text, onclick]) =>
-    el("button", { type: "button", onclick }, text));
-  stop();
+    show(state.step + by, by > 0);
+  }
+
+  const control = (text, onclick) => el("button", { type: "button", onclick }, text);
+  const [back, play, next] = [control(`◀ ${t("back")}`, () => move(-1)), control("", toggle), control(`${t("next")} ▶`, () => move(1))];
   const controls = el("div", { class: "controls", onkeydown: ({ key }) => {
-    if (key === "ArrowRight") by(1)();
-    if (key === "ArrowLeft") by(-1)();
+    if (key === "ArrowRight") move(1);
+    if (key === "ArrowLeft") move(-1);
   } }, back, play, next, place);
-  new ResizeObserver(() => figure.isConnected && frames()[state.step]?.after?.(figure.firstChild, false)).observe(figure);
+  new ResizeObserver(() => figure.isConnected && all[state.step]?.after?.(figure.firstChild, false)).observe(figure);
   return { nodes: [controls, story, figure], show: () => {
     stop();
-    show();
+    all = frames();
+    show(state.step);
   } };
 }
 
