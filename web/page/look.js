@@ -159,7 +159,7 @@ async function logTexts(file, table, key, copies) {
     const { inserted, removed } = await file.logged(table, key);
     return inserted || removed ? [t("lookInLog", { inserted, removed, now: copies + inserted - removed })] : [];
   } catch (error) {
-    return [`${t("lookLog")}: ${error.message}`];
+    return [t("lookFailed", { name: t("lookLog"), message: error.message })];
   }
 }
 

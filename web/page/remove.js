@@ -4,7 +4,7 @@ import { CuckooFilter } from "./coua.js";
 import { strangerIn, strangerTable } from "./positives.js";
 import { BUCKET_SLOTS, SMALL, check, stateOf, within } from "./state.js";
 import { TEXTBOOK_BITS, TextbookFilter } from "./textbook.js";
-import { bucketTable, button, el, fill, hex, number, paragraph, slotsOf, steps, t, words } from "./ui.js";
+import { bucketTable, button, el, fill, hex, paragraph, slotsOf, steps, t, words } from "./ui.js";
 
 const MOST_COPIES = 30;
 
@@ -63,16 +63,15 @@ function ninthCopy(state, save) {
     check(filter.has(key), state.copies > 0);
     const { primary, alternate } = filter.locate(key);
     const table = filter.table();
-    const { segments, overflow } = table;
     const used = slotsOf(table);
-    const extra = overflow.reduce((sum, entry) => sum + entry.extra, 0);
-    const text = extra ? t("delOverflow", { slots: used.size, extra }) : t("delFine");
-    return column("Coua", filter.count(key), text, {
-      buckets: [primary, alternate], bits: segments[0].fingerprintBits, cell: (bucket, position) => used.get(bucket * BUCKET_SLOTS + position)?.f, kind: "used", overflow: extra,
+    const counted = filter.count(key);
+    const text = counted > used.size ? t("delOverflow", { slots: used.size, extra: counted - used.size }) : t("delFine");
+    return column("Coua", counted, text, {
+      buckets: [primary, alternate], bits: table.segments[0].fingerprintBits, cell: (bucket, position) => used.get(bucket * BUCKET_SLOTS + position)?.f, kind: "used",
     });
   }
 
-  function column(title, counted, text, { buckets, bits, cell, kind, overflow }) {
+  function column(title, counted, text, { buckets, bits, cell, kind }) {
     const table = bucketTable({
       buckets: 2, label: `${title}: ${text}`,
       heading: (n) => ({ text: t("bucket", { n: buckets[n] }), kind: n ? "alternate" : "primary" }),
@@ -81,10 +80,8 @@ function ninthCopy(state, save) {
         return stored ? { text: hex(stored, bits), kind, key: kind === "bad" ? undefined : stored } : {};
       },
     });
-    const row = (name, n) => el("p", { class: "small" }, t(name, { n: number(n) }));
-    return el("div", { class: "column" }, el("h3", {}, title), table,
-      overflow ? el("p", { class: "overflow" }, t("delExtra", { extra: overflow })) : undefined,
-      row("delCopies", state.copies), row("delCounted", counted), el("p", {}, text));
+    const copies = t("delCopies", { inserted: state.copies, counted });
+    return el("div", { class: "column" }, el("h3", {}, title), table, el("p", {}, copies), el("p", {}, text));
   }
 
   function show() {
