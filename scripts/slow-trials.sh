@@ -1,66 +1,50 @@
-# Sourced by ./test --all: slow tests. ./test sets $all and $without.
+# Sourced by ./test --all: slow tests. ./test sets $all, $heeding and $without.
 # shellcheck shell=bash disable=SC2154
 
-check 'everything builds, optimized' cargo build --quiet --release "${all[@]}" --lib --bins --tests
-run_tests 'slow tests' later "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua_valkey.so" \
+check 'slow tests, optimized' "${heeding[@]}" COUA_MODULE="$PWD/target/release/libcoua_valkey.so" \
     cargo test "${all[@]}" --release --no-fail-fast -- --ignored "${without[@]}"
-
 # Other runs only sample these lists of cases.
-run_tests 'all cases, also with fewer instructions' later env COUA_TEST_CASES=all \
-    cargo test -p coua --no-fail-fast --test '*'
-run_tests 'all places where a disk fails' later env COUA_TEST_CASES=all cargo test -p coua-store --lib faults
-run_tests 'all cases of the program' later "${heeding[@]}" COUA_TEST_CASES=all \
-    cargo test -p coua-cli --test program -- "${without[@]}"
+check 'all cases of the library, also with fewer instructions' env COUA_TEST_CASES=all cargo test -p coua --no-fail-fast --test '*'
+check 'all places where a disk fails' env COUA_TEST_CASES=all cargo test -p coua-store --lib faults
+check 'all cases of the program' "${heeding[@]}" COUA_TEST_CASES=all cargo test -p coua-cli --test program -- "${without[@]}"
 
 # Other processors, emulated: Arm, and a big-endian one.
 for processor in aarch64 s390x; do
     target=$processor-unknown-linux-gnu
     settings=CARGO_TARGET_$(tr a-z- A-Z_ <<<"$target")
-    if has "qemu-$processor" && has "$processor-linux-gnu-gcc" && has_target "$target"; then
-        emulated=(env "${settings}_LINKER=$processor-linux-gnu-gcc"
-            "${settings}_RUNNER=qemu-$processor -L /usr/$processor-linux-gnu"
-            cargo test -p coua --target "$target" --no-fail-fast)
-        run_tests "the library on $processor" skipped "${emulated[@]}" --lib --test snapshot -- \
-            --skip damage:: --skip files:: --skip forged:: --skip mapped::
-        run_tests "its files on $processor" later "${emulated[@]}" --test library -- format:: inspect::
-    else
-        skip "the library on $processor" 'its emulator, linker or standard library is missing'
-    fi
+    needs="qemu-$processor $processor-linux-gnu-gcc $target"
+    emulated=(env "${settings}_LINKER=$processor-linux-gnu-gcc" "${settings}_RUNNER=qemu-$processor -L /usr/$processor-linux-gnu"
+        cargo test -p coua --target "$target" --no-fail-fast)
+    check_if "the library on $processor" "$needs" "${emulated[@]}" --lib --test snapshot -- \
+        --skip damage:: --skip files:: --skip forged:: --skip mapped::
+    check_if "its files on $processor" "$needs" "${emulated[@]}" --test library -- format:: inspect::
 done
-
-servers=scripts/install-servers
-if has debootstrap && [ "$(id -u)" -eq 0 ] && $servers trixie >/dev/null; then
-    run_tests 'the module in Redis 8 and Valkey 8.1' skipped "${heeding[@]}" PATH="$PWD/target/servers/trixie/bin:$PATH" \
+if scripts/install-servers trixie; then
+    check 'the module in Redis 8 and Valkey 8.1' "${heeding[@]}" PATH="$PWD/target/servers/trixie/bin:$PATH" \
         cargo test -p coua-valkey --test server --no-fail-fast -- --skip needs_valgrind "${without[@]}"
 else
     skip 'the module in Redis 8 and Valkey 8.1' 'they need root and debootstrap'
 fi
-
 # A separate folder, because other flags would make the next build compile everything again.
-check 'orders of threads' env RUSTFLAGS='--cfg loom' \
-    cargo test --quiet --release -p coua --lib --target-dir target/loom orders
+check 'orders of threads' env RUSTFLAGS='--cfg loom' cargo test --release -p coua --lib --target-dir target/loom orders
 
 check "the README's first command, as written" scripts/first-command
-check 'Python: engines for many machines, source distribution' scripts/test-python --all
-check_if 'the Go module: races, fuzzing, the comparison' go scripts/test-go --all
+check 'Python: engines for many machines' scripts/test-python --all
+check_if 'the Go module: linter, fuzzing, the comparison' go scripts/test-go --all
 check_if 'what bundlers make of the package for npm' 'node npm chromium' scripts/test-web bundles
-check_if 'the package for Java' 'mvn' scripts/test-java
+check_if 'the package for Java' mvn scripts/test-java
 check 'packages are built' scripts/dist
 check 'packages are installed and tried' scripts/try-dist
 
-if cargo +nightly --version >/dev/null 2>&1; then
-    if cargo fuzz --version >/dev/null 2>&1 || cargo install --locked --quiet cargo-fuzz; then
-        for target in fuzz/fuzz_targets/*.rs; do
-            target=$(basename "$target" .rs)
-            check "fuzz $target" cargo +nightly fuzz run "$target" -- -max_total_time=60 -verbosity=0
-        done
-    else
-        skip 'fuzz targets' 'cargo-fuzz cannot be installed here'
-    fi
+if cargo +nightly fuzz --version >/dev/null 2>&1 || cargo +nightly install --locked --quiet cargo-fuzz; then
+    for target in fuzz/fuzz_targets/*.rs; do
+        target=$(basename "$target" .rs)
+        check "fuzz $target" cargo +nightly fuzz run "$target" -- -max_total_time=60 -verbosity=0
+    done
     rustup +nightly component add miri rust-src >/dev/null 2>&1
     # Miri would vary the results of exp2 and similar functions from call to call, as no system does, and warn of
     # addresses that are stored as numbers, as in vectors.
-    run_tests Miri skipped env MIRIFLAGS='-Zmiri-deterministic-floats -Zmiri-permissive-provenance' \
+    check Miri env MIRIFLAGS='-Zmiri-deterministic-floats -Zmiri-permissive-provenance' \
         cargo +nightly miri test -p coua --lib
 else
     skip 'fuzz targets and Miri' 'no nightly toolchain'
