@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! coua-bench contestants                  names, a line each
-//! coua-bench turn NAME KEYS ITEMS RATE    one contestant's whole life, once; KEYS is u64 or strings
+//! coua-bench turn NAME ITEMS RATE         one contestant's whole life, once
 //! coua-bench lines COUNT                  lines to de-duplicate: URLs, 30 % of which are repeats
 //! coua-bench verdict COUNT FILE           what is wrong with the distinct lines of those
 //! coua-bench arrays KEYS FILE             batches of the keys in a file, for `peers.py`
@@ -10,9 +10,6 @@
 //!
 //! A turn prints `name value` lines: nanoseconds per key of each step, bytes, and the counts of lost, refused and not removed keys. Each turn is a
 //! separate process, so that no contestant reuses the memory of another.
-//!
-//! The environment variable `COUA_TEST_INSTRUCTIONS` (`portable`, `bits` or `avx2`) limits the filters to these
-//! instructions of the processor.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to people")]
 
@@ -26,10 +23,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::process::ExitCode;
 
-use coua_bench::keys::{Key, Text};
 use peers::Plan;
 
-const USAGE: &str = "usage: coua-bench contestants | turn NAME KEYS ITEMS RATE | lines COUNT | verdict COUNT FILE | \
+const USAGE: &str = "usage: coua-bench contestants | turn NAME ITEMS RATE | lines COUNT | verdict COUNT FILE | \
                      arrays KEYS FILE";
 
 fn main() -> ExitCode {
@@ -48,17 +44,11 @@ fn run(arguments: &[&str]) -> Result<(), String> {
     let mut out = io::stdout().lock();
     match *arguments {
         ["contestants"] => {
-            let mut entries = peers::entries::<u64>().into_iter();
+            let mut entries = peers::entries().into_iter();
             entries.try_for_each(|entry| writeln!(out, "{}", entry.name))
         }
-        ["turn", name, keys, items, rate] => {
-            let plan = Plan { items: number(items)?, rate: number(rate)? };
-            let turn = match keys {
-                "u64" => play::<u64>(name, plan)?,
-                "strings" => play::<Text>(name, plan)?,
-                _ => return Err(format!("keys: found {keys}, expected u64 or strings")),
-            };
-            write!(out, "{turn}")
+        ["turn", name, items, rate] => {
+            write!(out, "{}", play(name, Plan { items: number(items)?, rate: number(rate)? })?)
         }
         ["lines", count] => lines::write(number(count)?, out),
         ["verdict", count, file] => {
@@ -76,8 +66,8 @@ fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| format!("{text} is no number"))
 }
 
-fn play<K: Key>(name: &str, plan: Plan) -> Result<turn::Turn, String> {
-    let mut entries = peers::entries::<K>().into_iter();
+fn play(name: &str, plan: Plan) -> Result<turn::Turn, String> {
+    let mut entries = peers::entries().into_iter();
     let entry = entries.find(|entry| entry.name == name);
     let entry = entry.ok_or_else(|| format!("{name}: no such contestant"))?;
     Ok(turn::Turn::play((entry.make)(plan)?.as_mut(), plan))

@@ -4,7 +4,7 @@ use std::alloc::System;
 use std::fmt;
 
 use cap::Cap;
-use coua_bench::keys::{ABSENT, Key, keys};
+use coua_bench::keys::{ABSENT, keys};
 use coua_bench::timing::{thread_time, timed};
 
 use crate::peers::{Contestant, Plan};
@@ -28,7 +28,7 @@ impl fmt::Display for Turn {
 
 impl Turn {
     /// Plays a turn.
-    pub(crate) fn play<K: Key>(filter: &mut dyn Contestant<K>, plan: Plan) -> Self {
+    pub(crate) fn play(filter: &mut dyn Contestant, plan: Plan) -> Self {
         let mut turn = Self::default();
         let refused = turn.fill(filter, plan);
         let bytes = filter.memory_bytes().unwrap_or_else(|| ALLOCATED.allocated());
@@ -44,7 +44,7 @@ impl Turn {
     }
 
     /// Inserts all keys; returns the refused ones.
-    fn fill<K: Key>(&mut self, filter: &mut dyn Contestant<K>, plan: Plan) -> Vec<K> {
+    fn fill(&mut self, filter: &mut dyn Contestant, plan: Plan) -> Vec<u64> {
         let mut refused = Vec::new();
         let insert = timed(keys(0..plan.items), |block| filter.insert(block, &mut refused));
         // Filters that are built at once take their time here.
@@ -56,7 +56,7 @@ impl Turn {
     }
 
     /// Looks up members and strangers; returns the number of members found.
-    fn ask<K: Key>(&mut self, filter: &dyn Contestant<K>, plan: Plan) -> u64 {
+    fn ask(&mut self, filter: &dyn Contestant, plan: Plan) -> u64 {
         let mut look_up = |name, numbers| {
             let mut found = 0;
             let time = timed(keys(numbers), |block| found += filter.contains(block));
@@ -70,7 +70,7 @@ impl Turn {
         members
     }
 
-    fn empty<K: Key>(&mut self, filter: &mut dyn Contestant<K>, members: u64) {
+    fn empty(&mut self, filter: &mut dyn Contestant, members: u64) {
         if filter.remove(&[]).is_none() {
             return;
         }

@@ -19,6 +19,7 @@ use std::fmt;
 use std::fs;
 use std::hint::black_box;
 use std::io;
+use std::ops::Range;
 use std::process::{Command, ExitCode};
 use std::thread;
 
@@ -26,7 +27,7 @@ use coua::window::When;
 use coua::{
     BuildError, CuckooFilter, CuckooFilterBuilder, Filter, IfPresent, Key, KeyHash, WhenFull,
 };
-use coua_bench::keys::{ABSENT, keys, mix};
+use coua_bench::keys::{ABSENT, mix};
 use coua_bench::timing::BLOCK;
 
 /// The file of recorded counts.
@@ -306,12 +307,12 @@ impl Case {
     fn play(self) -> Result<(), BuildError> {
         let call = self.call.0;
         let mut filter = builder(self.shape, call).build()?;
-        let keys: Vec<KeyHash> = keys(0..ITEMS).collect();
+        let keys: Vec<KeyHash> = hashes(0..ITEMS).collect();
         if matches!(call, Call::LookupBatch | Call::Remove | Call::RemoveBatch) {
             insert(&mut filter, &keys);
         }
         if call.has_two_levels() {
-            insert(&mut filter, &self::keys(0..TWO_LEVELS).collect::<Vec<_>>());
+            insert(&mut filter, &hashes(0..TWO_LEVELS).collect::<Vec<_>>());
             assert!(!filter.segments().is_power_of_two(), "all segments have one depth");
         }
         match call {
@@ -389,6 +390,10 @@ fn insert(filter: &mut CuckooFilter, keys: &[KeyHash]) {
     for block in keys.chunks(BLOCK) {
         black_box(filter.insert_batch(block).is_ok());
     }
+}
+
+fn hashes(numbers: Range<u64>) -> impl Iterator<Item = KeyHash> {
+    numbers.map(|n| KeyHash::from_u64(mix(n)))
 }
 
 /// First occurrences of all keys, with repeats of earlier ones in between.

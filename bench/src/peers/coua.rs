@@ -1,20 +1,28 @@
 //! Coua itself: key by key, in batches, growing.
 
 use coua::{CuckooFilter, CuckooFilterBuilder, WhenFull};
-use coua_bench::keys::Key;
 
 use super::{Contestant, Entry, Made, Plan};
 
-pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
+pub(super) fn entries() -> Vec<Entry> {
     vec![
         Entry { name: "coua", make: |plan| Ok(Box::new(Singles(build(fixed(plan))?))) },
         Entry { name: "coua, batches", make: |plan| Batches::boxed(fixed(plan)) },
+        Entry {
+            name: "coua, 16 bits a slot",
+            make: |plan| Ok(Box::new(Singles(build(of_16_bits(plan))?))),
+        },
         Entry { name: "coua growing, batches", make: |_| Batches::boxed(CuckooFilter::builder()) },
     ]
 }
 
 fn fixed(plan: Plan) -> CuckooFilterBuilder {
     CuckooFilter::builder().capacity(plan.items).rate(plan.rate).when_full(WhenFull::Refuse)
+}
+
+/// Slots as wide as those of bloom-lib.
+fn of_16_bits(plan: Plan) -> CuckooFilterBuilder {
+    fixed(Plan { rate: 1.2e-4, ..plan })
 }
 
 fn build(builder: CuckooFilterBuilder) -> Result<CuckooFilter, String> {
@@ -24,16 +32,16 @@ fn build(builder: CuckooFilterBuilder) -> Result<CuckooFilter, String> {
 /// Single keys. Large tables are mappings, which the counting allocator does not see.
 struct Singles(CuckooFilter);
 
-impl<K: Key> Contestant<K> for Singles {
-    fn insert(&mut self, keys: &[K], refused: &mut Vec<K>) {
+impl Contestant for Singles {
+    fn insert(&mut self, keys: &[u64], refused: &mut Vec<u64>) {
         refused.extend(keys.iter().filter(|key| self.0.insert(*key).is_err()));
     }
 
-    fn contains(&self, keys: &[K]) -> u64 {
+    fn contains(&self, keys: &[u64]) -> u64 {
         keys.iter().map(|key| u64::from(self.0.contains(key))).sum()
     }
 
-    fn remove(&mut self, keys: &[K]) -> Option<u64> {
+    fn remove(&mut self, keys: &[u64]) -> Option<u64> {
         Some(keys.iter().map(|key| u64::from(self.0.remove(key))).sum())
     }
 
@@ -46,7 +54,7 @@ impl<K: Key> Contestant<K> for Singles {
 struct Batches(CuckooFilter);
 
 impl Batches {
-    fn boxed<K: Key>(builder: CuckooFilterBuilder) -> Made<K> {
+    fn boxed(builder: CuckooFilterBuilder) -> Made {
         Ok(Box::new(Self(build(builder)?)))
     }
 }
@@ -55,8 +63,8 @@ fn count(answers: &[bool]) -> u64 {
     answers.iter().map(|&answer| u64::from(answer)).sum()
 }
 
-impl<K: Key> Contestant<K> for Batches {
-    fn insert(&mut self, keys: &[K], refused: &mut Vec<K>) {
+impl Contestant for Batches {
+    fn insert(&mut self, keys: &[u64], refused: &mut Vec<u64>) {
         let mut left = keys;
         while let Err(full) = self.0.insert_batch(left) {
             refused.push(left[full.done]);
@@ -64,11 +72,11 @@ impl<K: Key> Contestant<K> for Batches {
         }
     }
 
-    fn contains(&self, keys: &[K]) -> u64 {
+    fn contains(&self, keys: &[u64]) -> u64 {
         count(&self.0.contains_batch(keys))
     }
 
-    fn remove(&mut self, keys: &[K]) -> Option<u64> {
+    fn remove(&mut self, keys: &[u64]) -> Option<u64> {
         Some(count(&self.0.remove_batch(keys)))
     }
 

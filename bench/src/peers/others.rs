@@ -3,14 +3,13 @@
 #![expect(clippy::redundant_closure_for_method_calls, reason = "calls look alike")]
 
 use coua::KeyHasher;
-use coua_bench::keys::Key;
 use hashbrown::HashSet;
 use xorf::{BinaryFuse16, Filter as _};
 
 use super::calls::{calls, calls_and_removal};
 use super::{Contestant, Entry, Made, Plan};
 
-pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
+pub(super) fn entries() -> Vec<Entry> {
     vec![
         Entry { name: "fastbloom", make: fastbloom },
         Entry { name: "xorf binary fuse", make: |_| Ok(Box::new(Fuse::default())) },
@@ -18,24 +17,23 @@ pub(super) fn entries<K: Key>() -> Vec<Entry<K>> {
     ]
 }
 
-fn fastbloom<K: Key>(plan: Plan) -> Made<K> {
+fn fastbloom(plan: Plan) -> Made {
     let builder = fastbloom::BloomFilter::with_false_pos(plan.rate);
-    let add = |f: &mut fastbloom::BloomFilter, k: &K| {
+    let add = |f: &mut fastbloom::BloomFilter, k: &u64| {
         f.insert(k);
         true
     };
     calls(builder.expected_items(plan.items as usize), add, |f, k| f.contains(k))
 }
 
-/// Short strings are stored in the set itself, as in a set of small strings.
-fn hash_set<K: Key>(plan: Plan) -> Made<K> {
-    let set = HashSet::<K>::with_capacity(plan.items as usize);
+fn hash_set(plan: Plan) -> Made {
+    let set = HashSet::<u64>::with_capacity(plan.items as usize);
     calls_and_removal(set, |s, k| s.insert(*k), |s, k| s.contains(k), |s, k| s.remove(k))
 }
 
 /// XXH3, for crates that take hashes.
-fn hash(key: &impl Key) -> u64 {
-    KeyHasher::default().hash(key).to_u64()
+fn hash(key: u64) -> u64 {
+    KeyHasher::default().hash(&key).to_u64()
 }
 
 /// Built once from all keys: no later insert, no removal.
@@ -45,9 +43,9 @@ struct Fuse {
     filter: Option<BinaryFuse16>,
 }
 
-impl<K: Key> Contestant<K> for Fuse {
-    fn insert(&mut self, keys: &[K], _refused: &mut Vec<K>) {
-        self.hashes.extend(keys.iter().map(hash));
+impl Contestant for Fuse {
+    fn insert(&mut self, keys: &[u64], _refused: &mut Vec<u64>) {
+        self.hashes.extend(keys.iter().map(|&key| hash(key)));
     }
 
     fn seal(&mut self) {
@@ -56,10 +54,10 @@ impl<K: Key> Contestant<K> for Fuse {
         self.hashes = Vec::new();
     }
 
-    fn contains(&self, keys: &[K]) -> u64 {
+    fn contains(&self, keys: &[u64]) -> u64 {
         let Some(filter) = &self.filter else {
             return 0;
         };
-        keys.iter().map(|key| u64::from(filter.contains(&hash(key)))).sum()
+        keys.iter().map(|key| u64::from(filter.contains(&hash(*key)))).sum()
     }
 }
