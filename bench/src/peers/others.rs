@@ -33,7 +33,7 @@ fn hash_set(plan: Plan) -> Made {
 
 /// XXH3, for crates that take hashes.
 fn hash(key: u64) -> u64 {
-    KeyHasher::default().hash(&key).to_u64()
+    KeyHasher::default().hash(key).to_u64()
 }
 
 /// Built once from all keys: no later insert, no removal.
