@@ -17,6 +17,7 @@ mod settings;
 mod value;
 
 use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::Ordering::Relaxed;
 
 use server::{Figure, ModuleSpec, TypeEntry, ValueType as _};
 use value::Value;
@@ -55,11 +56,11 @@ fn info() -> Vec<(&'static CStr, Figure)> {
         whole(c"cuckoo_filters", Value::slot().values()),
         whole(c"cuckoo_bytes", Value::slot().bytes()),
         whole(c"mapped_bytes", cuckoo::MemoryCharge::total()),
-        whole(c"items_inserted", settings::INSERTED.value()),
-        whole(c"items_removed", settings::REMOVED.value()),
-        whole(c"items_refused", settings::REFUSED.value()),
-        whole(c"growths", settings::GROWTHS.value()),
-        whole(c"rebuilds", settings::REBUILDS.value()),
+        whole(c"items_inserted", settings::INSERTED.load(Relaxed)),
+        whole(c"items_removed", settings::REMOVED.load(Relaxed)),
+        whole(c"items_refused", settings::REFUSED.load(Relaxed)),
+        whole(c"growths", settings::GROWTHS.load(Relaxed)),
+        whole(c"rebuilds", settings::REBUILDS.load(Relaxed)),
         whole(c"compactions_pending", server::commands_pending()),
         whole(c"longest_command_usec", server::longest_command()),
         (c"highest_error_rate", Figure::Real(settings::HIGHEST_RATE.value())),

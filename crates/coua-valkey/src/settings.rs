@@ -63,35 +63,16 @@ pub(crate) fn limits(key_memory_limit: Option<u64>) -> Limits {
     Limits { bytes: key_memory_limit.unwrap_or(default.bytes), sub_filters }
 }
 
-/// A counter.
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    const fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    /// The number now.
-    pub(crate) fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Adds to it.
-    pub(crate) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-}
-
 /// Items that were inserted since the module was loaded.
-pub(crate) static INSERTED: Counter = Counter::new();
+pub(crate) static INSERTED: AtomicU64 = AtomicU64::new(0);
 /// Items that were removed.
-pub(crate) static REMOVED: Counter = Counter::new();
+pub(crate) static REMOVED: AtomicU64 = AtomicU64::new(0);
 /// Items that were refused because a filter was full or memory was short.
-pub(crate) static REFUSED: Counter = Counter::new();
+pub(crate) static REFUSED: AtomicU64 = AtomicU64::new(0);
 /// How often a filter grew.
-pub(crate) static GROWTHS: Counter = Counter::new();
+pub(crate) static GROWTHS: AtomicU64 = AtomicU64::new(0);
 /// How often one command moved all items of a filter without a window to another table.
-pub(crate) static REBUILDS: Counter = Counter::new();
+pub(crate) static REBUILDS: AtomicU64 = AtomicU64::new(0);
 
 /// The highest value of a number that is not negative.
 pub(crate) struct Highest(AtomicU64);

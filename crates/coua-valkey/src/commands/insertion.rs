@@ -1,9 +1,11 @@
 //! The common part of all commands that add items: create the filter if needed, fill it, and replicate the inserted
 //! items.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::clock::advance_clock;
 use super::creation::{CREATED, create};
-use crate::cuckoo::{CuckooRequest, Outcome, Outcomes};
+use crate::cuckoo::{CuckooRequest, Outcome};
 use crate::error::CommandError;
 use crate::parse::{Options, once};
 use crate::server::{Call, Key, Reply, ValueType as _, Word, command_name};
@@ -63,7 +65,7 @@ impl Insertion {
         self,
         call: &Call<'_>,
         if_present: IfPresent,
-    ) -> Result<Outcomes, CommandError> {
+    ) -> Result<Vec<Outcome>, CommandError> {
         let items = &call.argv()[self.first..];
         self.run(call, if_present, |value, limit| {
             value.insert(items, if_present, limit, || limits_of(call, limit))
@@ -91,7 +93,7 @@ impl Insertion {
         let mut outcomes = insert(value, room.limit)?;
         room.attribute(outcomes.as_mut());
         if value.pieces() > pieces {
-            GROWTHS.add(1);
+            GROWTHS.fetch_add(1, Relaxed);
             HIGHEST_RATE.raise(value.rate());
         }
         if !exceeded && value.exceeds_rate() {
@@ -102,9 +104,9 @@ impl Insertion {
             ));
         }
         let inserted = self.replicate(call, outcomes.as_ref(), if_present);
-        INSERTED.add(inserted as u64);
+        INSERTED.fetch_add(inserted as u64, Relaxed);
         let refused = outcomes.as_ref().iter().filter(|it| it.is_refused()).count();
-        REFUSED.add(refused as u64);
+        REFUSED.fetch_add(refused as u64, Relaxed);
         if inserted > 0 {
             key.notify_changed(c"cuckoo.add");
         } else if is_new {
@@ -177,7 +179,7 @@ pub(super) fn add_item(call: &Call<'_>, if_present: IfPresent) -> Result<Reply, 
 }
 
 /// The replies of a command on many items, one per outcome.
-pub(super) fn reply_each(outcomes: Outcomes, reply: impl Fn(Outcome) -> Reply) -> Reply {
+pub(super) fn reply_each(outcomes: Vec<Outcome>, reply: impl Fn(Outcome) -> Reply) -> Reply {
     Reply::Array(outcomes.into_iter().map(reply).collect())
 }
 

@@ -7,6 +7,7 @@ mod insertion;
 
 use std::ffi::CStr;
 use std::iter;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::cuckoo::{Compaction, CompactionPosition, NativeCuckoo, Outcome};
 use crate::error::CommandError;
@@ -158,7 +159,7 @@ fn remove_here_and_there<T: AsRef<[bool]>>(
     if count == 0 {
         return Ok(outcome);
     }
-    REMOVED.add(count as u64);
+    REMOVED.fetch_add(count as u64, Relaxed);
     key.notify_changed(c"cuckoo.del");
     if count == removed.len() {
         call.replicate_as_called();

@@ -7,8 +7,8 @@
 use coua::{CuckooFilter, IfPresent, KeyHash, KeyHasher};
 use coua_image::{Hints, MOST_LISTED};
 
-use super::changes::first_change;
 use super::cuckoo_request::{CuckooSpec, Precision, SMALL};
+use super::first_change;
 use super::sorted_hashes::SortedHashes;
 use super::table::Figures;
 use crate::error::CommandError;

@@ -11,7 +11,7 @@ use super::compaction::{Compaction, CompactionPosition};
 use super::cuckoo_request::CuckooSpec;
 use super::hash_list::{HashList, ListFull};
 use super::notes::Notes;
-use super::outcome::{Outcome, Outcomes};
+use super::outcome::Outcome;
 use super::table::{Figures, Table, VALUE_BYTES};
 use super::windowed::{WindowedFilter, milliseconds};
 use crate::error::CommandError;
@@ -141,10 +141,10 @@ impl NativeCuckoo {
         items: &[impl AsRef<[u8]>],
         if_present: IfPresent,
         limit: Option<u64>,
-    ) -> Outcomes {
+    ) -> Vec<Outcome> {
         let hasher = self.hasher();
         let all: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
-        let mut outcomes = Outcomes::with_capacity(items.len());
+        let mut outcomes = Vec::with_capacity(items.len());
         if let Form::List(list) = &mut self.form {
             let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
             let pushed = list.push_all(&all, if_present, most).unwrap_or_default();

@@ -34,6 +34,3 @@ impl Outcome {
         matches!(self, Self::Refused(_))
     }
 }
-
-/// The outcomes of a batch, in order.
-pub(crate) type Outcomes = Vec<Outcome>;

@@ -1,15 +1,16 @@
 //! A cuckoo filter without a window, as a table; and inserts into filters of the library.
 
 use std::mem::{self, size_of};
+use std::sync::atomic::Ordering::Relaxed;
 
 use coua::window::{Generations, When, Window};
 use coua::{CuckooFilter, Filter, Full, IfPresent, Insertion, KeyHash, MergeError};
 use coua_image::Hints;
 
-use super::changes::first_change;
 use super::compaction::{Compaction, QUICKLY_REBUILT, Time, compact, is_quickly_rebuilt};
+use super::first_change;
 use super::memory::MemoryCharge;
-use super::outcome::{Outcome, Outcomes};
+use super::outcome::Outcome;
 use crate::error::CommandError;
 use crate::server::{aligned_block_bytes, block_bytes};
 use crate::settings::REBUILDS;
@@ -135,7 +136,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         &mut self,
         hashes: &[KeyHash],
         if_present: IfPresent,
-        outcomes: &mut Outcomes,
+        outcomes: &mut Vec<Outcome>,
     ) {
         let before = outcomes.len();
         // A batch has a setup cost.
@@ -245,7 +246,7 @@ impl Table {
             self.allocated = allocated_for(&self.filter);
             self.charge.update(self.filter.mapped_bytes() as u64);
             let before = mem::replace(&mut self.rebuilds, self.filter.rebuilds());
-            REBUILDS.add(self.rebuilds.wrapping_sub(before).into());
+            REBUILDS.fetch_add(self.rebuilds.wrapping_sub(before).into(), Relaxed);
         }
     }
 

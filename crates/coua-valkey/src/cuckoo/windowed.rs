@@ -12,8 +12,8 @@ use coua::window::{Change, ChangeLog, Clock, Generation, Generations, Window};
 use coua::{CuckooFilter, Filter, KeyHash, KeyHasher, MergeError};
 use coua_image::Hints;
 
-use super::changes::first_change;
 use super::compaction::{Compaction, CompactionPosition, Time, compact};
+use super::first_change;
 use super::memory::{MemoryCharge, release};
 use super::table::{Figures, Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for};
 use crate::error::CommandError;

@@ -12,8 +12,7 @@ use coua::IfPresent;
 use coua_image as image;
 
 use crate::cuckoo::{
-    Compaction, CompactionPosition, CuckooRequest, Defaults, NativeCuckoo, Outcome, Outcomes,
-    release,
+    Compaction, CompactionPosition, CuckooRequest, Defaults, NativeCuckoo, Outcome, release,
 };
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
@@ -157,7 +156,7 @@ impl Value {
         if_present: IfPresent,
         limit: Option<u64>,
         limits: impl FnOnce() -> Limits,
-    ) -> Result<Outcomes, CommandError> {
+    ) -> Result<Vec<Outcome>, CommandError> {
         self.change(
             |native| native.insert(items, if_present, limit),
             |imported| {

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 
-const GOLDEN: &str = include_str!("../../src/redisbloom/golden/golden.txt");
+const GOLDEN: &str = include_str!("../../src/redisbloom/tests/golden/golden.txt");
 
 /// A filter, and what the peer said of it.
 #[derive(Default)]

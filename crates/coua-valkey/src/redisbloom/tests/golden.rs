@@ -4,7 +4,7 @@ use super::super::murmur::murmur64;
 use super::super::{Limits, PeerCuckoo};
 use super::dump::{Reader, encoding_of, value_of};
 
-const GOLDEN: &str = include_str!("../golden/golden.txt");
+const GOLDEN: &str = include_str!("golden/golden.txt");
 
 /// `name with blanks, then the arguments of RESERVE`.
 fn reserved(line: &str) -> PeerCuckoo {
