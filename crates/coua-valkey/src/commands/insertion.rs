@@ -105,7 +105,8 @@ impl Insertion {
         }
         let inserted = self.replicate(call, outcomes.as_ref(), if_present);
         INSERTED.fetch_add(inserted as u64, Relaxed);
-        let refused = outcomes.as_ref().iter().filter(|it| it.is_refused()).count();
+        let refused =
+            outcomes.as_ref().iter().filter(|it| matches!(it, Outcome::Refused(_))).count();
         REFUSED.fetch_add(refused as u64, Relaxed);
         if inserted > 0 {
             key.notify_changed(c"cuckoo.add");

@@ -28,9 +28,4 @@ impl Outcome {
     pub(crate) fn is_in(&self) -> bool {
         matches!(self, Self::Inserted)
     }
-
-    /// Whether it was refused.
-    pub(crate) fn is_refused(&self) -> bool {
-        matches!(self, Self::Refused(_))
-    }
 }
