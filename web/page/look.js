@@ -169,7 +169,7 @@ async function keyResult(file, found, table, key) {
   const slots = await file.segment(table, segment, [primary, alternate]);
   const matches = slots.filter((slot) => slot.r === representative).length;
   const copies = matches + extra + withoutSlot;
-  const texts = [t("lookFoundIn", { key, ...located, fingerprint: hex(located.fingerprint, located.fingerprintBits) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];
+  const texts = [t("lookFoundIn", { key, ...located, primary: number(primary), alternate: number(alternate), fingerprint: hex(located.fingerprint, located.fingerprintBits) }), copies ? t("lookPresent", { copies: number(copies) }) : t("lookAbsent")];
   texts.push(...(await logTexts(file, table, key, copies)));
   const numbers = primary === alternate ? [primary] : [primary, alternate];
   const at = (n, position) => slots.find((slot) => slot.n === numbers[n] * BUCKET_SLOTS + position);

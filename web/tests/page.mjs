@@ -267,6 +267,7 @@ async function kicked(page) {
   // The picture of the documents, docs/explore.png: the last one is in hand.
   await page.locator("#evict").getByRole("button", { name: "Next ▶" }).focus();
   await page.keyboard.press("ArrowLeft");
+  await page.evaluate(() => document.activeElement.blur());
   const box = await page.locator("#evict").boundingBox();
   const table = await page.locator("#evict .table").boundingBox();
   await page.evaluate(() => Promise.all(document.getAnimations().map((flight) => flight.finished.catch(() => {}))));
