@@ -16,17 +16,18 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Memory")]
 pub(crate) struct FilterArgs {
-    /// Items that the filter is made for [default: few; it grows]
+    /// Different records to expect, such as 10M [default: few; the filter grows]
     ///
-    /// With a window, each generation has its share. A filter with a --rate that holds more grows, and each run then says
-    /// what the rate is.
+    /// The filter has memory for N from the start (with a window, each generation for its share). If there are more, it
+    /// grows; a filter with a --rate then says what the rate is.
     #[arg(long, value_name = "N", value_parser = value::items)]
     capacity: Option<u64>,
 
-    /// False-positive rate at --capacity, such as 0.001 or 0.1%
+    /// Share of new records that may count as repeats, such as 0.1%; saves memory
     ///
-    /// Without --rate the filter remembers all 64 bits of every key's hash. With --when-full stop it takes less memory. In a
-    /// window of items the default of --capacity is what it can hold.
+    /// The share when the filter holds as many items as --capacity says; with fewer items it is lower. Without --rate
+    /// the filter remembers all 64 bits of every key's hash. With --when-full stop it takes less memory. In a window of
+    /// items, --capacity may be left out: it is what the window holds.
     #[arg(long, value_name = "RATE", value_parser = value::rate)]
     rate: Option<f64>,
 

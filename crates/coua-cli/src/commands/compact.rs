@@ -2,7 +2,7 @@
 
 use crate::args::{Quiet, SecretArgs};
 use crate::filter::{FilterFile, check_files};
-use crate::terminal::{Progress, Result, Stream, Verbosity, print, size};
+use crate::terminal::{Result, Stream, Verbosity, print, size};
 use coua::window::Generations;
 use coua_store::{Access, Options};
 use std::path::PathBuf;
@@ -27,7 +27,6 @@ impl CompactArgs {
     /// Makes the filter as small as its items allow, and prints the sizes.
     pub(crate) fn run(&self) -> Result<()> {
         let (spec, verbosity) = (self.filter.spec(), self.quiet.verbosity());
-        let progress = Progress::on_steps(verbosity);
         let is_told = verbosity == Verbosity::Normal;
         if is_told {
             Stream::Output.check_open()?;
@@ -35,12 +34,9 @@ impl CompactArgs {
         check_files(&spec.secret, [&*self.file], None)?;
         let file = FilterFile::lock_existing(&self.file, verbosity)?;
         let name = file.name();
-        progress.next(format_args!("reading {name}"));
         let mut filter = file.open(Options::new().access(Access::Load), &spec)?;
         let before = filter.content().memory_bytes() as u64;
-        progress.next(format_args!("compacting {name}"));
         filter.store.rewrite(Generations::compact);
-        progress.next(format_args!("writing {name}"));
         let filter = filter.close()?;
         if is_told {
             let (before, after) = (size(before), size(filter.memory_bytes() as u64));

@@ -2,7 +2,7 @@
 
 use crate::args::{Quiet, SecretArgs, value};
 use crate::filter::{FilterFile, check_files, filter_file};
-use crate::terminal::{Failure, Progress, Result};
+use crate::terminal::{Failure, Result};
 use std::path::PathBuf;
 
 /// Write a smaller, less exact copy of a filter file
@@ -35,21 +35,17 @@ impl ConvertArgs {
     /// Writes a converted copy of the filter.
     pub(crate) fn run(&self) -> Result<()> {
         let (secret, verbosity) = (self.secret.secret(), self.quiet.verbosity());
-        let progress = Progress::on_steps(verbosity);
-        let (from, to) = (self.file.display(), self.output.display());
+        let from = self.file.display();
         check_files(&secret, [&*self.file], Some(&self.output))?;
         let output = FilterFile::lock(&self.output, verbosity)?;
         output.prepare([&*self.file])?;
-        progress.next(format_args!("reading {from}"));
         let view = filter_file::read(&self.file, &secret)?;
         let filter = view.filter.unbounded().ok_or_else(|| {
             let reason = "has a window; only filters without one can be converted";
             Failure::at(&from, reason)
         })?;
-        progress.next(format_args!("converting {from}"));
         let converted = filter.convert(self.rate);
         let converted = converted.map_err(|error| Failure::at(&from, error))?;
-        progress.next(format_args!("writing {to}"));
         output.save(converted.into(), view.notes)
     }
 }

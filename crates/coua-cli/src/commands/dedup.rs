@@ -14,35 +14,34 @@ use crate::terminal::{Exit, Failure, Result};
 use clap::ArgGroup;
 use std::path::{Path, PathBuf};
 
-const EXAMPLES: &str = "\
-Examples:
+const ABOUT: &str = "\
+Print each record the first time it is seen
+
+A record is a line, a CSV row or a JSON object; its key is the whole record, or a part of it. Records keep their order \
+and are printed unchanged. Nothing is sorted, and the number of records need not be known.
+
+  coua dedup log                                           each line once
+  coua dedup --filter seen log                             the same, over all runs with this filter
   coua dedup --json /id -o out.jsonl.zst part-*.jsonl.zst  one record of each id, of many files
-  coua dedup --json /id --output-dir new old/*/*.zst       the same shards without repeats in any
   coua dedup --known a b                                   lines of b that are not in a
-  coua dedup --keep none log                               only lines that occur once
-  coua dedup -c log                                        each line once, after how often it occurs
   coua dedup --keep last --csv id changes.csv              the last row of each id
-  coua dedup --csv '*' --except at,n log.csv               rows that differ in more than these
-";
+
+The filter remembers 64 bits of every key's hash, so of a billion different records it drops 0.03 as wrong repeats \
+(--stats prints this number). A warning says if more than 2 % of the new records were probably dropped. A newline is \
+added only between two files if the first one does not end with a newline.
+
+With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after the output \
+is complete (and on disk, if it is a file). After exit code 2, or if the reader of the output goes away (| head), the file \
+is as before the run, or as at the last checkpoint. After exit code 4 everything is written, but fsync failed, so a power \
+cut may undo it. On SIGINT or SIGTERM the program finishes the current block, saves, and dies by the signal.
+
+With --filter, -o or --output-dir, and inputs that are files, a run may be interrupted at any time, even by a crash. \
+The same command with --resume continues it: output and filter are then the same as without the interruption. If the \
+filter is full (exit code 3), make room and resume.";
 
 /// Print each record the first time it is seen
-///
-/// Needs no size and no sorting, and keeps the order. By default the filter remembers all 64 bits of every key's hash,
-/// so the expected number of records wrongly dropped as repeats stays far below one (0.03 for a billion records;
-/// --stats prints it). A warning says if more than 2 % of the new records were probably dropped. Records are
-/// printed unchanged; a newline is added only between two files if the first one does not end with a newline.
-///
-/// With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after
-/// the output is complete (and on disk, if it is a file). After exit code 2, or if the reader of the output goes
-/// away (| head), the file is as before the run, or as at the last checkpoint. After exit code 4 everything is
-/// written, but fsync failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes the current
-/// block, saves, and dies by the signal.
-///
-/// With --filter, -o or --output-dir, and inputs that are files, a run may be interrupted at any time, even by a
-/// crash. The same command with --resume continues it: output and filter are then the same as without the
-/// interruption. If the filter is full (exit code 3), make room and resume.
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(long_about = ABOUT)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("written"))]
 #[command(group = ArgGroup::new("written").args(["output", "output_dir"]))]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
@@ -139,7 +138,7 @@ const KEEP: [Word<Keep>; 3] = [
 ];
 
 impl DedupArgs {
-    /// How the run begins and is resume.
+    /// How the run begins, or is resumed.
     fn resume_options(&self) -> ResumeOptions {
         let known: Vec<_> = self.known.iter().map(|path| path.to_string_lossy()).collect();
         let spec = JobSpec::new("dedup").with("repeats", self.repeats).with("known", known);

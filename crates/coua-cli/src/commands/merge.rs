@@ -5,7 +5,7 @@ use crate::filter::{FilterFile, NoRoom, check_files, filter_file};
 use crate::key::KeySpec;
 use crate::resume;
 use crate::runs::{Runs, others};
-use crate::terminal::{Failure, Progress, Result, Verbosity};
+use crate::terminal::{Failure, Result, Verbosity};
 use coua::MergeError;
 use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};
@@ -41,25 +41,19 @@ impl MergeArgs {
     /// Writes the union of the filters.
     pub(crate) fn run(&self) -> Result<()> {
         let (secret, verbosity) = (self.secret.secret(), self.quiet.verbosity());
-        let progress = Progress::on_steps(verbosity);
         check_files(&secret, self.files.iter().map(PathBuf::as_path), Some(&self.output))?;
         let output = FilterFile::lock(&self.output, verbosity)?;
         output.prepare(self.files.iter().map(PathBuf::as_path))?;
-        let read = |path: &Path| {
-            progress.next(format_args!("reading {}", path.display()));
-            filter_file::read(path, &secret)
-        };
+        let read = |path: &Path| filter_file::read(path, &secret);
         let (first, others) = self.files.split_first().expect("clap demands one");
         let View { mut filter, notes, .. } = read(first)?;
         let mut all_notes = vec![notes];
         for path in others {
             let View { filter: other, notes, .. } = read(path)?;
-            progress.next(format_args!("merging {}", path.display()));
             filter.merge(&other).map_err(|error| not_merged(error, first, path))?;
             all_notes.push(notes);
         }
         let notes = remembered(&self.files, &output, all_notes, verbosity)?;
-        progress.next(format_args!("writing {}", self.output.display()));
         output.save(filter, notes)
     }
 }

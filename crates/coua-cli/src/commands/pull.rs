@@ -5,7 +5,7 @@ use crate::filter::spec::read_key;
 use crate::filter::{Address, FilterFile, Location, server};
 use crate::key::KeySpec;
 use crate::platform;
-use crate::terminal::{Failure, Progress, Result, hexadecimal, signals};
+use crate::terminal::{Failure, Result, hexadecimal, signals};
 use coua::HashAlgorithm;
 use coua::window::Generations;
 use coua_store::Notes as FilterNotes;
@@ -46,17 +46,14 @@ impl PullArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let (address, to) = (Location::address(&self.address)?, self.output.display());
         let (key, verbosity) = (self.secret.as_deref(), self.quiet.verbosity());
-        let progress = Progress::on_steps(verbosity);
         if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
             return Err(Failure::at(to, "is also the secret key file; choose another"));
         }
         let output = || FilterFile::lock_new(&self.output, verbosity);
         // Creates the file, and removes it: a run that fails leaves none.
         drop(output()?);
-        progress.next(format_args!("reading {address}"));
         let (filter, keys) = server::pull(&address, verbosity)?;
         keep_key(&filter, key, &address)?;
-        progress.next(format_args!("writing {to}"));
         // So that no temporary file is left.
         signals::delay()?;
         let mut notes = FilterNotes::default();

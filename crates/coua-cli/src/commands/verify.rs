@@ -2,7 +2,7 @@
 
 use crate::args::SecretArgs;
 use crate::filter::filter_file;
-use crate::terminal::{Exit, Progress, Result, Stream, Verbosity, counted, print, size};
+use crate::terminal::{Exit, Result, Stream, counted, print, size};
 use coua_store::Verified;
 use serde_json::json;
 use std::path::PathBuf;
@@ -30,13 +30,11 @@ impl VerifyArgs {
     /// Checks every byte of the files, and prints for each whether it is intact.
     pub(crate) fn run(&self) -> Result<Exit> {
         let secret = self.secret.secret();
-        let progress = Progress::on_steps(Verbosity::Normal);
         Stream::Output.check_open()?;
         secret.key()?;
         let mut exit = Exit::Success;
         for path in &self.files {
             let name = path.display();
-            progress.next(format_args!("checking {name}"));
             // An error does not stop the check of the other files.
             match filter_file::verify(path, &secret) {
                 Ok(found) if self.json => print(&line_of(&name.to_string(), &found))?,

@@ -55,13 +55,6 @@ pub(crate) enum Until {
     FirstPrinted,
 }
 
-/// A temporary file of `what` cannot be created, written or read.
-pub(crate) fn spool_failure(what: &str, error: &io::Error) -> Failure {
-    let reason =
-        format!("cannot store {what}: {} (TMPDIR sets the folder)", message::reason(error));
-    Failure::at(env::temp_dir().display(), reason)
-}
-
 /// Attributes that show whether a file has changed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct FileState {
@@ -131,16 +124,14 @@ impl Inputs {
         self.sources.iter().any(|source| matches!(source, Source::Stdin))
     }
 
-    /// Makes all inputs readable again: what is not a regular file is copied to a temporary one. `tell` is told what
-    /// is copied where.
-    pub(crate) fn make_rereadable(&mut self, tell: impl Fn(&str)) -> Result<()> {
+    /// Makes all inputs readable again: what is not a regular file is copied to a temporary one.
+    pub(crate) fn make_rereadable(&mut self) -> Result<()> {
         // Standard input that is named again has nothing left.
         let mut has_stdin = false;
         self.sources.retain(|source| {
             !matches!(source, Source::Stdin) || !mem::replace(&mut has_stdin, true)
         });
-        let mut sources = self.sources.iter_mut();
-        sources.try_for_each(|source| source.make_rereadable(&tell))
+        self.sources.iter_mut().try_for_each(Source::make_rereadable)
     }
 
     /// The present states of the files, to compare later.
@@ -191,7 +182,7 @@ impl Inputs {
 }
 
 impl Source {
-    fn make_rereadable(&mut self, tell: &impl Fn(&str)) -> Result<()> {
+    fn make_rereadable(&mut self) -> Result<()> {
         self.check_open()?;
         let name = self.name();
         let failed = |error: io::Error| Failure::io(&name, &error);
@@ -209,9 +200,13 @@ impl Source {
             *self = Self::Spooled(name, Arc::new(file), begin);
             return Ok(());
         }
-        let what = format!("a copy of {name} for the second pass");
-        let failed = |error: io::Error| spool_failure(&what, &error);
-        tell(&format!("copying {name} to {}", env::temp_dir().display()));
+        let failed = |error: io::Error| {
+            let reason = message::reason(&error);
+            let reason = format!(
+                "cannot store a copy of {name} for the second pass: {reason} (TMPDIR sets the folder)"
+            );
+            Failure::at(env::temp_dir().display(), reason)
+        };
         let mut spool = tempfile::tempfile().map_err(failed)?;
         io::copy(&mut file, &mut spool).map_err(failed)?;
         *self = Self::Spooled(name.clone(), Arc::new(spool), 0);

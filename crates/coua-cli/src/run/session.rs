@@ -43,7 +43,7 @@ impl Session {
     ) -> Result<Self> {
         let total_bytes = inputs.total_bytes.map(|bytes| bytes * passes);
         let counters = Arc::new(Counters::new(total_bytes, counted));
-        let progress = Progress::on_records(job.running.verbosity, counters.clone());
+        let progress = Progress::of(job.running.verbosity, counters.clone());
         Self::at_work(counters, job.running.threads.number(inputs), Some(progress))
     }
 

@@ -4,7 +4,7 @@ use super::job::Job;
 use super::work::Pass;
 use crate::filter::copies::{Copies, CopiesPass, SecondPassPlan, nothing_printed};
 use crate::key::Known;
-use crate::terminal::{Exit, Progress, Result, caught_signal};
+use crate::terminal::{Exit, Result, caught_signal};
 use std::mem;
 use std::sync::Arc;
 
@@ -14,9 +14,7 @@ impl Job {
         let used = self.prepare()?;
         self.output_spec(&used).check_writable()?;
         self.reading.inputs.others(&self.known).survey(self.reading.until)?;
-        let progress = Progress::on_steps(self.running.verbosity);
-        self.reading.inputs.make_rereadable(|step| progress.next(step))?;
-        drop(progress);
+        self.reading.inputs.make_rereadable()?;
         let used = self.prepare()?;
         let before = self.reading.inputs.states()?;
         let threads = self.running.threads.number(&used.inputs);

@@ -3,7 +3,6 @@
 use crate::platform;
 use crate::terminal::Verbosity;
 use crate::terminal::text::{counted, grouped, size};
-use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,70 +73,44 @@ impl Counters {
 /// A progress line on the terminal, if no records are printed there. It is redrawn, and removed when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The thread that shows the line, and the sender of the next step's name.
-    work: Option<(Sender<String>, JoinHandle<()>)>,
+    /// The thread that shows the line, until the sender is dropped.
+    work: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
-    /// Shows the [present step](Self::next) and its time so far, for work on whole filters, whose duration is unknown.
-    pub(crate) fn on_steps(verbosity: Verbosity) -> Self {
-        let line = |step: &str, since: Instant| format!("{step}, {} s", since.elapsed().as_secs());
-        Self::start(verbosity, line)
-    }
-
-    /// Shows the [step](Self::next), if there is one, and the progress of a command.
-    pub(crate) fn on_records(verbosity: Verbosity, counters: Arc<Counters>) -> Self {
-        Self::start(verbosity, move |step, _| format!("{step}{}", counters.line()))
-    }
-
-    /// Shows `line` for the last step and its start.
-    fn start(
-        verbosity: Verbosity,
-        line: impl Fn(&str, Instant) -> String + Send + 'static,
-    ) -> Self {
+    /// Shows the progress of a command.
+    pub(crate) fn of(verbosity: Verbosity, counters: Arc<Counters>) -> Self {
         let is_shown = io::stderr().is_terminal() && !io::stdout().is_terminal();
         if verbosity == Verbosity::Quiet || !is_shown {
             return Self::default();
         }
-        let (sender, steps) = mpsc::channel();
-        let show = move || show(&steps, line);
+        let (sender, end) = mpsc::channel();
+        let show = move || show(&end, &counters);
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(show);
         // If there is no thread, the work continues without progress.
         Self { work: thread.ok().map(|thread| (sender, thread)) }
-    }
-
-    /// Sets the present step, such as `reading seen.coua`.
-    pub(crate) fn next(&self, step: impl Display) {
-        if let Some((steps, _)) = &self.work {
-            steps.send(step.to_string()).ok();
-        }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((steps, thread)) = self.work.take() {
-            drop(steps);
+        if let Some((end, thread)) = self.work.take() {
+            drop(end);
             thread.join().ok();
         }
     }
 }
 
-/// Shows a line about the last step, until there are no more.
-fn show(steps: &Receiver<String>, line: impl Fn(&str, Instant) -> String) {
-    let (mut step, mut since) = (String::new(), Instant::now());
-    let mut wait = PATIENCE;
-    loop {
-        match steps.recv_timeout(wait) {
-            Ok(next) => (step, since) = (next, Instant::now()),
-            Err(RecvTimeoutError::Timeout) => {
-                draw(&line(&step, since));
-                wait = BETWEEN_DRAWINGS;
-            }
-            Err(RecvTimeoutError::Disconnected) if wait == PATIENCE => return,
-            Err(RecvTimeoutError::Disconnected) => return draw(""),
-        }
+/// Shows the line until the end.
+fn show(end: &Receiver<()>, counters: &Counters) {
+    if end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Disconnected) {
+        return;
     }
+    draw(&counters.line());
+    while end.recv_timeout(BETWEEN_DRAWINGS) == Err(RecvTimeoutError::Timeout) {
+        draw(&counters.line());
+    }
+    draw("");
 }
 
 /// Replaces the line on the terminal.
