@@ -56,9 +56,9 @@ fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
     );
     run(["add", &address(&server, "seen?shards=4")]).good();
     for (filter, words) in [
-        ("seen?shards=3", "more shards"),
+        ("seen?shards=3", "other shards"),
         ("seen?shards=8", "fewer shards"),
-        ("seen", "more shards"),
+        ("seen", "other shards"),
     ] {
         let run = run(["dedup", "--filter", &address(&server, filter)]);
         assert!(run.code == Some(2) && run.stderr.contains(words), "{filter}: {}", run.stderr);

@@ -22,25 +22,22 @@ fn a_name_is_one_key_or_its_shards(kind: Kind) {
             run(command).failed(2, &format!("coua: {at}: {words}\n"));
         }
     };
-    let is_one = "the filter is the single key one; drop ?shards=N from its address";
-    let is_more = |beyond: &str| {
+    let has = |key: &str| {
         format!(
-            "the server has the key {beyond}: the filter has more shards than the address says \
+            "the server has the key {key}, of a filter with other shards than the address says \
              (?shards=N)"
         )
     };
-    refused("one?shards=1", is_one);
-    refused("one?shards=4", is_one);
-    refused("many", &is_more("{many:0}"));
-    refused("many?shards=3", &is_more("{many:3}"));
+    refused("one?shards=1", &has("one"));
+    refused("one?shards=4", &has("one"));
+    refused("many", &has("{many:0}"));
+    refused("many?shards=3", &has("{many:3}"));
     assert_eq!(client.run("DBSIZE").integer(), 5, "nothing was created");
     assert_eq!(run_with(b"b\nc\n", ["check", &at("one")]).text(), "b\n");
     // Other clients can create both.
     client.good("CF.RESERVE {one:0} 1024");
-    let both = "the server has both one, a filter without shards, and {one:0}, one with shards; \
-                rename or delete one of them";
-    refused("one", both);
-    refused("one?shards=1", both);
+    refused("one", &has("{one:0}"));
+    refused("one?shards=1", &has("one"));
     client.good("DEL one");
     run(["info", &at("one?shards=1")]).good();
 }

@@ -108,7 +108,7 @@ impl RemoteFilter {
                 false => self.failure(&text),
             })?);
         }
-        self.refuse_other_shards(found[0].is_some())?;
+        self.refuse_other_shards()?;
         if found[0].is_none() {
             return Ok(None);
         }
@@ -147,39 +147,27 @@ impl RemoteFilter {
         Err(self.failure(&reason))
     }
 
-    /// Returns an error if a filter of the same name has another number of shards than the address says: if there is
-    /// the key that one more shard would have, or beside shards the name alone.
-    fn refuse_other_shards(&mut self, is_there: bool) -> Result<()> {
+    /// Returns an error if the server has a key of a filter of this name with other shards: that of one more shard, or
+    /// beside shards the name alone.
+    fn refuse_other_shards(&mut self) -> Result<()> {
         let Address { name, shards, .. } = self.server.address.clone();
-        let (zero, beyond) = (key(&name, 0), key(&name, shards.unwrap_or(0)));
-        let others = [beyond.clone(), name.clone()];
-        let others = if shards.is_some() { &others[..] } else { &others[..1] };
-        let mut are_there = [false, is_there];
-        for (is_there, found) in zip(&mut are_there, self.info(others)?) {
-            *is_there = match found {
-                Ok(found) => found.is_some(),
+        let beyond = key(&name, shards.unwrap_or(0));
+        let others: Vec<_> = [beyond].into_iter().chain(shards.map(|_| name)).collect();
+        for (key, found) in zip(&others, self.info(&others)?) {
+            match found {
+                Ok(None) => {}
+                Ok(Some(_)) => {
+                    let reason = format!(
+                        "the server has the key {key}, of a filter with other shards than the address says (?shards=N)"
+                    );
+                    return Err(self.failure(&reason));
+                }
                 // A key that is not a filter does no harm, nor does one that this user may not read.
-                Err(text) if ["WRONGTYPE", "NOPERM"].iter().any(|it| text.starts_with(it)) => false,
+                Err(text) if text.starts_with("WRONGTYPE") || text.starts_with("NOPERM") => {}
                 Err(text) => return Err(self.failure(&text)),
-            };
+            }
         }
-        let [has_beyond, has_single] = are_there;
-        let has_shards = if shards.is_some() { is_there } else { has_beyond };
-        let reason = if has_single && has_shards {
-            format!(
-                "the server has both {name}, a filter without shards, and {zero}, one with shards; rename or \
-                 delete one of them"
-            )
-        } else if has_single && shards.is_some() {
-            format!("the filter is the single key {name}; drop ?shards=N from its address")
-        } else if has_beyond {
-            format!(
-                "the server has the key {beyond}: the filter has more shards than the address says (?shards=N)"
-            )
-        } else {
-            return Ok(());
-        };
-        Err(self.failure(&reason))
+        Ok(())
     }
 
     /// Stores a note with the first shard, unless it has one of this name. Returns whether it was stored, or the
