@@ -1,7 +1,7 @@
 //! `coua compact`.
 
 use crate::args::{Quiet, SecretArgs};
-use crate::filter::{FilterFile, check_files};
+use crate::filter::{LockedFile, check_files};
 use crate::terminal::{Result, Stream, Verbosity, print, size};
 use coua::window::Generations;
 use coua_store::{Access, Options};
@@ -32,7 +32,7 @@ impl CompactArgs {
             Stream::Output.check_open()?;
         }
         check_files(&spec.secret, [&*self.file], None)?;
-        let file = FilterFile::lock_existing(&self.file, verbosity)?;
+        let file = LockedFile::lock_existing(&self.file, verbosity)?;
         let name = file.name();
         let mut filter = file.open(Options::new().access(Access::Load), &spec)?;
         let before = filter.content().memory_bytes() as u64;

@@ -1,7 +1,7 @@
 //! `coua convert`.
 
 use crate::args::{Quiet, SecretArgs, value};
-use crate::filter::{FilterFile, check_files, filter_file};
+use crate::filter::{LockedFile, check_files, filter_file};
 use crate::terminal::{Failure, Result};
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ impl ConvertArgs {
         let (secret, verbosity) = (self.secret.secret(), self.quiet.verbosity());
         let from = self.file.display();
         check_files(&secret, [&*self.file], Some(&self.output))?;
-        let output = FilterFile::lock(&self.output, verbosity)?;
+        let output = LockedFile::lock(&self.output, verbosity)?;
         output.prepare([&*self.file])?;
         let view = filter_file::read(&self.file, &secret)?;
         let filter = view.filter.unbounded().ok_or_else(|| {

@@ -83,7 +83,7 @@ pub(crate) struct DedupArgs {
     /// Which of the records with the same key to print [default: first]
     ///
     /// For last and none (only records whose key occurs once), all inputs are read twice. A pipe is first copied to a
-    /// temporary file (in TMPDIR). For last, a key takes 19 to 40 bytes of memory. An interrupted run starts over, also with
+    /// temporary file (in TMPDIR). For last, a record takes 9 bytes of memory. An interrupted run starts over, also with
     /// --resume. Neither can be used with --filter or --window.
     #[arg(long, value_name = "WHICH", help_heading = "Which copy", hide_possible_values = true,
           value_parser = word(&KEEP))]

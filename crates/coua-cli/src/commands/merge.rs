@@ -1,7 +1,7 @@
 //! `coua merge`.
 
 use crate::args::{Quiet, SecretArgs};
-use crate::filter::{FilterFile, NoRoom, check_files, filter_file};
+use crate::filter::{LockedFile, NoRoom, check_files, filter_file};
 use crate::key::KeySpec;
 use crate::resume;
 use crate::runs::{Runs, others};
@@ -42,7 +42,7 @@ impl MergeArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let (secret, verbosity) = (self.secret.secret(), self.quiet.verbosity());
         check_files(&secret, self.files.iter().map(PathBuf::as_path), Some(&self.output))?;
-        let output = FilterFile::lock(&self.output, verbosity)?;
+        let output = LockedFile::lock(&self.output, verbosity)?;
         output.prepare(self.files.iter().map(PathBuf::as_path))?;
         let read = |path: &Path| filter_file::read(path, &secret);
         let (first, others) = self.files.split_first().expect("clap demands one");
@@ -77,7 +77,7 @@ fn not_merged(error: MergeError, first: &Path, other: &Path) -> Failure {
 /// source. Reports the runs that are left out.
 fn remembered(
     files: &[PathBuf],
-    output: &FilterFile,
+    output: &LockedFile,
     all: Vec<FilterNotes>,
     verbosity: Verbosity,
 ) -> Result<FilterNotes> {

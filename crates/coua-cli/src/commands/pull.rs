@@ -2,7 +2,7 @@
 
 use crate::args::Quiet;
 use crate::filter::spec::read_key;
-use crate::filter::{Address, FilterFile, Location, server};
+use crate::filter::{Address, Location, LockedFile, server};
 use crate::key::KeySpec;
 use crate::platform;
 use crate::terminal::{Failure, Result, hexadecimal, signals};
@@ -49,7 +49,7 @@ impl PullArgs {
         if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
             return Err(Failure::at(to, "is also the secret key file; choose another"));
         }
-        let output = || FilterFile::lock_new(&self.output, verbosity);
+        let output = || LockedFile::lock_new(&self.output, verbosity);
         // Creates the file, and removes it: a run that fails leaves none.
         drop(output()?);
         let (filter, keys) = server::pull(&address, verbosity)?;

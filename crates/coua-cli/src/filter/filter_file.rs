@@ -146,7 +146,7 @@ pub(crate) fn refuse_server(argument: &Path) -> Result<()> {
 
 /// A filter file that is locked for writing.
 #[derive(Debug)]
-pub(crate) struct FilterFile {
+pub(crate) struct LockedFile {
     lock: Lock,
     /// The name that the user gave.
     name: String,
@@ -155,7 +155,7 @@ pub(crate) struct FilterFile {
 /// A function that locks a filter file.
 type Take = fn(&Path, Wait) -> Result<Lock, StoreError>;
 
-impl FilterFile {
+impl LockedFile {
     /// Waits for other writers to finish. The filter need not exist yet.
     ///
     /// Must be called before signal handlers are installed, so that signals end the wait.

@@ -13,7 +13,7 @@ mod sharding;
 pub(crate) mod spec;
 
 pub(crate) use counts::Counts;
-pub(crate) use filter_file::{FilterFile, check_files};
+pub(crate) use filter_file::{LockedFile, check_files};
 pub(crate) use run_filter::{Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop, Summary};
 pub(crate) use server::Address;
 pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, WindowSpec};
@@ -40,13 +40,13 @@ pub(crate) fn open(
         None => Box::new(MemoryFilter::new(spec)?),
         Some(Location::Server(address)) => server::open(address, op, spec, verbosity)?,
         Some(Location::File(path)) if op.inserts() => {
-            let file = FilterFile::lock(path, verbosity)?;
+            let file = LockedFile::lock(path, verbosity)?;
             file.report_links(verbosity);
             let filter = file.open_or_build(spec, inputs, threads)?;
             Box::new(filter)
         }
         Some(Location::File(path)) if op.changes() => {
-            let file = FilterFile::lock_existing(path, verbosity)?;
+            let file = LockedFile::lock_existing(path, verbosity)?;
             file.report_links(verbosity);
             let filter = file.open(filter_file::expecting(inputs).threads(threads), spec)?;
             Box::new(filter)

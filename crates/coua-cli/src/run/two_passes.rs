@@ -41,7 +41,7 @@ impl Job {
         self.reading.inputs.check_states(&before)?;
         let session = first.session;
         let inputs = self.reading.inputs.clone();
-        let filter = Box::new(copies.second_pass(known.clone()));
+        let filter = Box::new(copies.second_pass(known.clone())?);
         let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
         inputs.check_states(&before)?;
         if plan.counts {
