@@ -103,10 +103,10 @@ impl RemoteFilter {
     pub(super) fn describe(&mut self) -> Result<Option<Description>> {
         let mut found = Vec::new();
         for (key, reply) in zip(self.keys.clone(), self.info(&self.keys.clone())?) {
-            found.push(reply.map_err(|text| match text.starts_with("NOPERM") {
-                true => self.failure(&format!("{text} (key {key})")),
-                false => self.failure(&text),
-            })?);
+            let named = |text: String| {
+                if text.starts_with("NOPERM") { format!("{text} (key {key})") } else { text }
+            };
+            found.push(reply.map_err(|text| self.failure(&named(text)))?);
         }
         self.refuse_other_shards()?;
         if found[0].is_none() {

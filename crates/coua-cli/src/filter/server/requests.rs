@@ -222,7 +222,9 @@ impl Server {
             Ok(connection) => connection.send(&commands),
             Err(error) => {
                 // The node has received nothing; the cluster is asked again which node has the key.
-                places.iter().for_each(|place| requests[*place].asked_at = None);
+                for place in places {
+                    requests[*place].asked_at = None;
+                }
                 return Err(error);
             }
         };
