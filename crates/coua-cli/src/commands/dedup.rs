@@ -209,6 +209,21 @@ impl DedupArgs {
         OutputFolder::new(folder, &inputs, self.compress)
     }
 
+    /// Returns an error if a known file cannot be read beside the inputs.
+    fn check_known(&self, inputs: &Inputs) -> Result<()> {
+        self.known.iter().try_for_each(|path| filter_file::refuse_server(path))?;
+        let used = if inputs.have_stdin() {
+            Some("is already an input")
+        } else {
+            self.input.names_are_stdin().then_some("already supplies the file names")
+        };
+        let is_known = self.known.contains(&PathBuf::from("-"));
+        used.filter(|_| is_known).map_or(Ok(()), |used| {
+            let reason = format_args!("standard input {used}; use a file for one of them");
+            Err(Failure::at("--known -", reason))
+        })
+    }
+
     pub(crate) fn run(&self) -> Result<Exit> {
         let (window, resume) = (&self.filter.window, self.resume_options());
         let file = self.filter_file.as_deref();
@@ -229,17 +244,7 @@ impl DedupArgs {
         if let Some(headers) = &mut reading.begun {
             headers.added = self.count.then_some(COUNT);
         }
-        self.known.iter().try_for_each(|path| filter_file::refuse_server(path))?;
-        let is_known = self.known.contains(&PathBuf::from("-"));
-        let used = if reading.inputs.have_stdin() {
-            Some("is already an input")
-        } else {
-            self.input.names_are_stdin().then_some("already supplies the file names")
-        };
-        if let Some(used) = used.filter(|_| is_known) {
-            let reason = format_args!("standard input {used}; use a file for one of them");
-            return Err(Failure::at("--known -", reason));
-        }
+        self.check_known(&reading.inputs)?;
         let comma = reading.hashing.keys.csv().map_or(b'\t', |columns| columns.dialect.comma);
         let location = file.map(Location::of).transpose()?;
         let job = Job {
