@@ -26,15 +26,15 @@ pub(crate) struct CompactArgs {
 impl CompactArgs {
     /// Makes the filter as small as its items allow, and prints the sizes.
     pub(crate) fn run(&self) -> Result<()> {
-        let (spec, verbosity) = (self.filter.spec(), self.quiet.verbosity());
+        let (secret, verbosity) = (self.filter.secret(), self.quiet.verbosity());
         let is_told = verbosity == Verbosity::Normal;
         if is_told {
             Stream::Output.check_open()?;
         }
-        check_files(&spec.secret, [&*self.file], None)?;
+        check_files(&secret, [&*self.file], None)?;
         let file = LockedFile::lock_existing(&self.file, verbosity)?;
         let name = file.name();
-        let mut filter = file.open(Options::new().access(Access::Load), &spec)?;
+        let mut filter = file.open(Options::new().access(Access::Load), &secret)?;
         let before = filter.content().memory_bytes() as u64;
         filter.store.rewrite(Generations::compact);
         let filter = filter.close()?;

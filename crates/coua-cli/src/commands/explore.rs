@@ -2,7 +2,7 @@
 
 use crate::args::{Quiet, SecretArgs};
 use crate::clock;
-use crate::filter::{FilterSpec, Location, check_files, filter_file, server};
+use crate::filter::{Location, Secret, check_files, filter_file, server};
 use crate::output::refuse_filter;
 use crate::terminal::{Failure, Result, Verbosity, print, size};
 use coua::window::Generations;
@@ -80,7 +80,7 @@ impl ExploreArgs {
 
     fn page(&self) -> Result<String> {
         let excerpt = |path: &PathBuf| {
-            Excerpt::of(path, &self.secret.spec(), self.quiet.verbosity(), &self.keys)
+            Excerpt::of(path, &self.secret.secret(), self.quiet.verbosity(), &self.keys)
         };
         let excerpt = self.filter.as_ref().map(excerpt).transpose()?;
         if PAGE.is_empty() {
@@ -124,9 +124,9 @@ struct Excerpt {
 
 impl Excerpt {
     /// Reads a filter, with the answers for `keys`.
-    fn of(filter: &Path, spec: &FilterSpec, verbosity: Verbosity, keys: &[String]) -> Result<Self> {
+    fn of(filter: &Path, secret: &Secret, verbosity: Verbosity, keys: &[String]) -> Result<Self> {
         match Location::of(filter)? {
-            Location::File(path) => Self::of_file(&path, spec, keys),
+            Location::File(path) => Self::of_file(&path, secret, keys),
             Location::Server(address) => {
                 let (filter, _) = server::pull(&address, verbosity)?;
                 let mut snapshot = Vec::new();
@@ -137,9 +137,9 @@ impl Excerpt {
         }
     }
 
-    fn of_file(path: &Path, spec: &FilterSpec, keys: &[String]) -> Result<Self> {
-        check_files(&spec.secret, [path], None)?;
-        let mut view = filter_file::view(path, Options::new().expecting(0), &spec.secret)?;
+    fn of_file(path: &Path, secret: &Secret, keys: &[String]) -> Result<Self> {
+        check_files(secret, [path], None)?;
+        let mut view = filter_file::view(path, Options::new().expecting(0), secret)?;
         clock::advance(&mut view.filter);
         let mut bytes = Vec::new();
         let file = File::open(path).map(|file| file.take(MOST as u64 + 1));
@@ -199,8 +199,8 @@ mod tests {
         }
         store.finish().unwrap();
         let asked = ["7", "4999", "</script><b>"].map(str::to_owned);
-        let spec = FilterSpec::default();
-        let excerpt = Excerpt::of(&path, &spec, Verbosity::Normal, &asked).unwrap();
+        let secret = Secret::default();
+        let excerpt = Excerpt::of(&path, &secret, Verbosity::Normal, &asked).unwrap();
         let bytes = fs::read(&path).unwrap();
         assert_eq!(excerpt.bytes, base64(&bytes));
         let json = excerpt.to_json();

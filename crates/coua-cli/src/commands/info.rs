@@ -4,7 +4,7 @@ use crate::args::SecretArgs;
 use crate::clock::{self, moment_text, window_text};
 use crate::filter::server;
 use crate::filter::spec::age_name;
-use crate::filter::{FilterSpec, Location, OnFull, check_files, filter_file};
+use crate::filter::{Location, OnFull, Secret, check_files, filter_file};
 use crate::key::KeySpec;
 use crate::resume;
 use crate::runs::Runs;
@@ -41,21 +41,21 @@ pub(crate) struct InfoArgs {
 impl InfoArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let format = if self.json { ReportFormat::Json } else { ReportFormat::Text };
-        let (location, spec) = (Location::of(&self.filter_file)?, self.filter.spec());
-        location.refuse_on_server(spec.secret.option())?;
+        let (location, secret) = (Location::of(&self.filter_file)?, self.filter.secret());
+        location.refuse_on_server(secret.option())?;
         let report = match location {
             Location::Server(address) => server::report(&address)?,
-            Location::File(path) => of_file(&path, &spec)?,
+            Location::File(path) => of_file(&path, &secret)?,
         };
         print(&report.print_as(format))
     }
 }
 
-fn of_file(path: &Path, spec: &FilterSpec) -> Result<Report> {
+fn of_file(path: &Path, secret: &Secret) -> Result<Report> {
     Stream::Output.check_open()?;
-    check_files(&spec.secret, [path], None)?;
+    check_files(secret, [path], None)?;
     // Of a large file, little more than the header is read.
-    let mut state = filter_file::view(path, Options::new().expecting(0), &spec.secret)?;
+    let mut state = filter_file::view(path, Options::new().expecting(0), secret)?;
     clock::advance(&mut state.filter);
     let mut report = Report::default();
     write_file(&state, path, &mut report)?;

@@ -220,20 +220,20 @@ impl LockedFile {
             return FileFilter::new(store, self.name, Saved::Nothing);
         }
         let name = self.name();
-        let filter = self.open(expecting(inputs).threads(threads), wanted)?;
+        let filter = self.open(expecting(inputs).threads(threads), &wanted.secret)?;
         wanted.agree_with(filter.content(), &name)?;
         Ok(filter)
     }
 
     /// Opens the filter in the file for writing.
-    pub(crate) fn open(self, options: Options, spec: &FilterSpec) -> Result<FileFilter> {
+    pub(crate) fn open(self, options: Options, secret: &Secret) -> Result<FileFilter> {
         platform::explain_shortened(self.lock.target());
-        let options = with_key(options, &spec.secret)?;
+        let options = with_key(options, secret)?;
         let (store, name) =
             (options.write_locked(self.lock, None::<fn() -> Generations>), self.name);
         let store = store.map_err(|error| failed(name.clone(), &error))?;
         let mut filter = FileFilter::new(store, name.clone(), Saved::Before)?;
-        check_key(&spec.secret, filter.content().hasher(), &name)?;
+        check_key(secret, filter.content().hasher(), &name)?;
         check_clock(filter.content(), &name)?;
         filter.advance_clock();
         Ok(filter)

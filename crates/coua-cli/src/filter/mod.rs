@@ -48,7 +48,8 @@ pub(crate) fn open(
         Some(Location::File(path)) if op.changes() => {
             let file = LockedFile::lock_existing(path, verbosity)?;
             file.report_links(verbosity);
-            let filter = file.open(filter_file::expecting(inputs).threads(threads), spec)?;
+            let filter =
+                file.open(filter_file::expecting(inputs).threads(threads), &spec.secret)?;
             Box::new(filter)
         }
         Some(Location::File(path)) => {
