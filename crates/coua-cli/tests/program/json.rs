@@ -5,15 +5,16 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// The names in a section of the page: those in tables, or all words in code style.
+/// The names in a section of the page, those before the colons of its list, and its text.
 fn documented(section: &str) -> (BTreeSet<String>, String) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
     let page = fs::read_to_string(path).expect("the page");
     let heading = format!("\n## `{section}`\n");
     let (_, text) = page.split_once(&heading).expect("the section");
     let text = text.split("\n## ").next().unwrap_or_default().to_owned();
-    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
-    (rows.map(|(name, _)| name.to_owned()).collect(), text)
+    let rows = text.lines().filter_map(|line| line.strip_prefix("* ")?.split(':').next());
+    let names = rows.flat_map(|row| row.split(", ")).map(|name| name.trim_matches('`').to_owned());
+    (names.collect(), text)
 }
 
 fn fields(value: &Value) -> BTreeSet<String> {
