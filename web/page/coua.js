@@ -126,6 +126,13 @@ function giveKeys(iterable) {
   return keys.length;
 }
 
+// What the module does with keys.
+const INSERT = 0;
+const INSERT_UNIQUE = 1;
+const CONTAINS = 2;
+const REMOVE = 3;
+const COUNT = 4;
+
 /** The output as one answer per key. */
 const outputAnswers = () => Array.from(output(), (answer) => answer === 1);
 
@@ -246,36 +253,38 @@ export class CuckooFilter {
     return output().slice();
   }
 
-  add(key, time) {
-    const when = timeOf(this.#held, time);
+  /** Does something with a key. */
+  #one(verb, key, time = NaN) {
     giveKey(key);
-    return checked(calls.insert_unique(this.#held.number, when), "FULL") === 1;
+    return checked(calls.one(this.#held.number, verb, time), "FULL");
+  }
+
+  /** The same with many keys. The filter's number is used after they were given, because an iterator may free the filter. */
+  #each(verb, keys, answers = outputAnswers) {
+    const all = giveKeys(keys);
+    const done = checked(calls.each(this.#held.number, verb));
+    if (done < all) throw stopped(outputText(), done);
+    return answers();
+  }
+
+  add(key, time) {
+    return this.#one(INSERT_UNIQUE, key, timeOf(this.#held, time)) === 1;
   }
 
   insert(key, time) {
-    const when = timeOf(this.#held, time);
-    giveKey(key);
-    checked(calls.insert(this.#held.number, when), "FULL");
+    this.#one(INSERT, key, timeOf(this.#held, time));
     return this;
   }
 
   addMany(keys, times) {
     if (times !== undefined) return this.#eachAt(keys, times, (key, time) => this.add(key, time));
-    return this.#each(keys, calls.insert_unique_each);
+    return this.#each(INSERT_UNIQUE, keys);
   }
 
   insertMany(keys, times) {
     if (times !== undefined) this.#eachAt(keys, times, (key, time) => this.insert(key, time));
-    else this.#each(keys, calls.insert_each);
+    else this.#each(INSERT, keys);
     return this;
-  }
-
-  /** Inserts keys. The filter's number is used after the keys were given, because an iterator may free the filter. */
-  #each(keys, call) {
-    const all = giveKeys(keys);
-    const done = checked(call(this.#held.number));
-    if (done < all) throw stopped(outputText(), done);
-    return outputAnswers();
   }
 
   #eachAt(keys, times, call) {
@@ -292,42 +301,28 @@ export class CuckooFilter {
     });
   }
 
-  /** Calls a function of the library with a key. */
-  #with(key, call) {
-    giveKey(key);
-    return call(this.#held.number);
-  }
-
-  #withEach(keys, call) {
-    giveKeys(keys);
-    checked(call(this.#held.number));
-  }
-
   has(key) {
-    return this.#with(key, calls.contains) === 1;
+    return this.#one(CONTAINS, key) === 1;
   }
 
   hasMany(keys) {
-    this.#withEach(keys, calls.contains_each);
-    return outputAnswers();
+    return this.#each(CONTAINS, keys);
   }
 
   delete(key) {
-    return this.#with(key, calls.remove) === 1;
+    return this.#one(REMOVE, key) === 1;
   }
 
   deleteMany(keys) {
-    this.#withEach(keys, calls.remove_each);
-    return outputAnswers();
+    return this.#each(REMOVE, keys);
   }
 
   count(key) {
-    return this.#with(key, calls.count);
+    return this.#one(COUNT, key);
   }
 
   countMany(keys) {
-    this.#withEach(keys, calls.count_each);
-    return Array.from(new BigUint64Array(output().slice().buffer), Number);
+    return this.#each(COUNT, keys, () => Array.from(new BigUint64Array(output().slice().buffer), Number));
   }
 
   clear() {
@@ -363,7 +358,8 @@ export class CuckooFilter {
 
   /** The place of the key, if it is present. */
   locate(key) {
-    checked(this.#with(key, calls.locate));
+    giveKey(key);
+    checked(calls.locate(this.#held.number));
     return outputJson();
   }
 

@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use coua::inspect::{Contents, TableView};
 use coua::window::{Clock, Generations, When};
-use coua::{Filter, IfPresent, KeyHash, Load, LoadError};
+use coua::{Filter, Full, IfPresent, KeyHash, Load, LoadError};
 
 use crate::options::Options;
 use crate::state::{Keys, number_of, with};
@@ -54,101 +54,72 @@ pub(crate) extern "C" fn filter_free(number: i32) {
     with(|state| state.filters.remove(number));
 }
 
-/// Adds a copy of the key in the input, of this time if it is a number.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_insert(number: i32, time: f64) -> i32 {
-    insert(number, time, IfPresent::AddCopy)
-}
+/// What is done with a key: a number of `../page/coua.js`.
+type Verb = u32;
 
-/// Adds the key in the input, of this time if it is a number, if the key is absent; 1 if it was.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_insert_unique(number: i32, time: f64) -> i32 {
-    insert(number, time, IfPresent::Skip)
-}
+const INSERT: Verb = 0;
+const INSERT_UNIQUE: Verb = 1;
+const CONTAINS: Verb = 2;
+const REMOVE: Verb = 3;
+const COUNT: Verb = 4;
 
-fn insert(number: i32, time: f64, if_present: IfPresent) -> i32 {
-    with(|state| {
-        let filter = state.filters.get(number);
-        let hash = hash(filter, &state.input);
-        let done = if time.is_nan() {
-            filter.insert_one(hash, if_present)
-        } else {
-            let (times, mut outcomes) = ([time as u64], Vec::new());
-            let done = filter.insert_each(&[hash], When::Each(&times), if_present, &mut outcomes);
-            done.map(|()| outcomes[0]).map_err(|stopped| stopped.full)
-        };
-        state.settle(done.map(|outcome| i32::from(outcome.is_new())))
-    })
-}
-
-/// A call with a key whose answer is a number.
-type Call = fn(&mut Generations, KeyHash) -> u64;
-
+/// Does this with a key, and answers with a number. An item that is inserted is of this time, or of the present if the
+/// time is NaN.
 // Not inlined: single calls and batches share the code.
 #[inline(never)]
-fn contains(filter: &mut Generations, hash: KeyHash) -> u64 {
-    filter.contains(hash).into()
+fn call(filter: &mut Generations, verb: Verb, key: &[u8], time: f64) -> Result<u64, Full> {
+    let hash = hash(filter, key);
+    match verb {
+        INSERT => insert(filter, hash, IfPresent::AddCopy, time),
+        INSERT_UNIQUE => insert(filter, hash, IfPresent::Skip, time),
+        CONTAINS => Ok(filter.contains(hash).into()),
+        REMOVE => Ok(filter.remove(hash).into()),
+        COUNT => Ok(filter.count(hash)),
+        _ => unreachable!("the number of a verb"),
+    }
 }
 
-#[inline(never)]
-fn remove(filter: &mut Generations, hash: KeyHash) -> u64 {
-    filter.remove(hash).into()
+fn insert(
+    filter: &mut Generations,
+    hash: KeyHash,
+    if_present: IfPresent,
+    time: f64,
+) -> Result<u64, Full> {
+    let outcome = if time.is_nan() {
+        filter.insert_one(hash, if_present)?
+    } else {
+        let (times, mut outcomes) = ([time as u64], Vec::new());
+        let done = filter.insert_each(&[hash], When::Each(&times), if_present, &mut outcomes);
+        done.map_err(|stopped| stopped.full)?;
+        outcomes[0]
+    };
+    Ok(outcome.is_new().into())
 }
 
-#[inline(never)]
-fn count(filter: &mut Generations, hash: KeyHash) -> u64 {
-    filter.count(hash)
-}
-
-/// Whether the key in the input is there.
+/// Does this with the key in the input. Returns the answer.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_contains(number: i32) -> f64 {
-    one(number, contains)
-}
-
-/// Takes a copy of the key in the input away; 1 if there was one.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_remove(number: i32) -> f64 {
-    one(number, remove)
-}
-
-/// How many copies of the key in the input are there.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_count(number: i32) -> f64 {
-    one(number, count)
-}
-
-fn one(number: i32, call: Call) -> f64 {
+pub(crate) extern "C" fn filter_one(number: i32, verb: Verb, time: f64) -> f64 {
     with(|state| {
-        let filter = state.filters.get(number);
-        let hash = hash(filter, &state.input);
-        call(filter, hash) as f64
+        let answer = call(state.filters.get(number), verb, &state.input, time);
+        answer.map_or_else(|full| state.fail(full).into(), |answer| answer as f64)
     })
 }
 
-/// Adds the keys in the input that are absent, each with its length (4 bytes) before it. The output has a byte for
-/// each key: 1 if it was absent. Returns how many were done; if fewer than there are, the output is a message.
+/// Does this with each key in the input, which has its length (4 bytes) before it. The output has an answer for each
+/// key, of one byte, or of eight for a count. Returns how many were done; if fewer than there are, the output is a
+/// message.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_insert_unique_each(number: i32) -> i32 {
-    insert_each(number, IfPresent::Skip)
-}
-
-/// Adds a copy of each key in the input. Otherwise as [`filter_insert_unique_each`].
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_insert_each(number: i32) -> i32 {
-    insert_each(number, IfPresent::AddCopy)
-}
-
-fn insert_each(number: i32, if_present: IfPresent) -> i32 {
+pub(crate) extern "C" fn filter_each(number: i32, verb: Verb) -> i32 {
     with(|state| {
-        if let Err(refused) = state.empty_output(Keys(&state.input).count()) {
+        let width = if verb == COUNT { 8 } else { 1 };
+        if let Err(refused) = state.empty_output(width * Keys(&state.input).count()) {
             return state.fail(refused);
         }
         let filter = state.filters.get(number);
         // The library's batches hide the time that memory takes, which is small here, and triple the code.
         for key in Keys(&state.input) {
-            match filter.insert_one(hash(filter, key), if_present) {
-                Ok(outcome) => state.output.push(u8::from(outcome.is_new())),
+            match call(filter, verb, key, f64::NAN) {
+                Ok(answer) => state.output.extend_from_slice(&answer.to_le_bytes()[..width]),
                 Err(full) => {
                     let done = number_of(state.output.len());
                     state.fail(full);
@@ -156,40 +127,7 @@ fn insert_each(number: i32, if_present: IfPresent) -> i32 {
                 }
             }
         }
-        number_of(state.output.len())
-    })
-}
-
-/// The output has a byte for each key in the input: 1 if it is there.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_contains_each(number: i32) -> i32 {
-    each(number, 1, contains)
-}
-
-/// Takes a copy of each key in the input away. The output has a byte for each: 1 if there was one.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_remove_each(number: i32) -> i32 {
-    each(number, 1, remove)
-}
-
-/// The output has the number of copies of each key in the input, in eight bytes.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_count_each(number: i32) -> i32 {
-    each(number, 8, count)
-}
-
-/// Writes the answer of a call for each key, in `width` bytes.
-fn each(number: i32, width: usize, call: Call) -> i32 {
-    with(|state| {
-        if let Err(refused) = state.empty_output(width * Keys(&state.input).count()) {
-            return state.fail(refused);
-        }
-        let filter = state.filters.get(number);
-        for key in Keys(&state.input) {
-            let answer = call(filter, hash(filter, key)).to_le_bytes();
-            state.output.extend_from_slice(&answer[..width]);
-        }
-        0
+        number_of(state.output.len() / width)
     })
 }
 
