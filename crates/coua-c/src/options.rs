@@ -3,8 +3,8 @@
 use std::ptr;
 
 use coua::window::{AgeFrom, Clock, Generations, Window};
-use coua::{BuildError, KeyHasher, SharedCuckooFilter, WhenFull};
-use coua_store::{Difference, Requirements};
+use coua::{KeyHasher, SharedCuckooFilter, WhenFull};
+use coua_store::Requirements;
 
 use crate::failure::{Failure, Outcome};
 use crate::pointer;
@@ -80,8 +80,7 @@ pub struct coua_options {
 /// Options, understood.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    requirements: Requirements,
-    window: Option<Window>,
+    pub(crate) requirements: Requirements,
     pub(crate) key: Option<[u8; 16]>,
 }
 
@@ -164,8 +163,9 @@ impl coua_options {
                 &[None, Some(WhenFull::Refuse), Some(WhenFull::ExceedRate)],
             )?,
             hasher: hasher.or_else(|| given(self.seed).map(KeyHasher::xxh3)),
+            window: self.window()?,
         };
-        Ok(Wanted { requirements, window: self.window()?, key })
+        Ok(Wanted { requirements, key })
     }
 
     fn window(&self) -> Outcome<Option<Window>> {
@@ -188,18 +188,9 @@ impl coua_options {
 }
 
 impl Wanted {
-    /// A new filter.
-    pub(crate) fn build(&self) -> Result<Generations, BuildError> {
-        let builder = self.requirements.builder();
-        match self.window {
-            Some(window) => builder.build_window(window),
-            None => builder.build().map(Generations::from),
-        }
-    }
-
     /// A new filter for many threads.
     pub(crate) fn build_shared(&self) -> Outcome<SharedCuckooFilter> {
-        if self.window.is_some() {
+        if self.requirements.window.is_some() {
             return Err(Failure::unsupported(
                 "a shared filter cannot have a window; create it without shards: threads may use every filter",
             ));
@@ -209,13 +200,7 @@ impl Wanted {
 
     /// Fails if a filter that exists is not as it was described.
     pub(crate) fn check(&self, filter: &Generations) -> Outcome {
-        let differs = self.window.filter(|window| Some(*window) != filter.window());
-        let difference = differs.map(|wanted| Difference {
-            option: "window",
-            found: filter.window().map_or("none".to_owned(), |window| format!("{window:?}")),
-            wanted: format!("{wanted:?}"),
-        });
-        match difference.or_else(|| self.requirements.difference(filter.template())) {
+        match self.requirements.difference(filter) {
             None => Ok(()),
             Some(found) => Err(Failure::new(COUA_MISMATCH, found.explain(found.option))),
         }

@@ -13,8 +13,8 @@ use pyo3_arrow::{PyArray, PyArrayReader};
 
 use crate::batch::Batch;
 use crate::column::{Column, add_arrow};
-use crate::convert::converted;
 use crate::error;
+use crate::values::converted;
 
 /// Keys that are hashed between two checks for signals.
 const SLICE: usize = 1 << 20;

@@ -31,7 +31,7 @@ pub(crate) struct CuckooFilter;
 
 impl CuckooFilter {
     pub(crate) fn of(filter: Generations, notes: &Notes) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(Filter::of(filter).with_notes(notes)).add_subclass(Self)
+        PyClassInitializer::from(Filter::in_memory(filter, notes)).add_subclass(Self)
     }
 }
 

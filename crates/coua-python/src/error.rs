@@ -21,7 +21,8 @@ import_exception!(coua.errors, Locked);
 import_exception!(coua.errors, MergeError);
 import_exception!(coua.errors, Mismatch);
 
-/// A batch that stopped; the filter's own words say why.
+/// A key or batch that was refused; the filter's own words say why.
+#[cold]
 pub(crate) fn full(
     py: Python<'_>,
     done: usize,
@@ -40,12 +41,6 @@ pub(crate) fn full(
         Ok(()) => error,
         Err(other) => other,
     }
-}
-
-/// One key that was refused.
-#[cold]
-pub(crate) fn refused_key(py: Python<'_>, why: coua::Full) -> PyErr {
-    full(py, 0, why, None)
 }
 
 /// A filter that cannot be made as described.

@@ -15,7 +15,7 @@ use crate::error;
 use crate::filter::Filter;
 use crate::options::{Length, Options, check_empty, take};
 use crate::state::State;
-use crate::values::{FileName, Whole};
+use crate::values::FileName;
 
 /// Between two tries for the lock: so often are signals looked at.
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
@@ -61,14 +61,12 @@ pub(crate) fn open(
     let (FileName(path), keywords) = (path, keywords.map_or_else(|| PyDict::new(py), Clone::clone));
     let mut wanted = Options::take(&keywords)?;
     let length = take::<Length>(&keywords, "window")?;
-    let items = take::<Whole<u64>>(&keywords, "window_items")?.map(|it| it.0);
-    let by = take(&keywords, "window_by")?;
     let wait = take::<Bound<'_, PyAny>>(&keywords, "wait")?;
     let is_readonly = take(&keywords, "readonly")?.unwrap_or(false);
-    wanted.take_window(length, items, by, &keywords)?;
+    wanted.take_window(length, "window_", &keywords)?;
     check_empty(&keywords)?;
     let mut options = StoreOptions::new();
-    if let Some(key) = wanted.key() {
+    if let Some(key) = wanted.key {
         options = options.key(key);
     }
     let state = if is_readonly {
@@ -127,19 +125,6 @@ fn lock(py: Python<'_>, path: &Path, patience: Option<Duration>) -> PyResult<Loc
     }
 }
 
-impl File {
-    fn finish(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let finished =
-            slf.as_super().get().shared().replace(slf.py(), |state| {
-                match mem::replace(state, State::Closed) {
-                    State::Written(store) => store.finish().map(drop),
-                    _ => Ok(()),
-                }
-            })?;
-        finished.map_err(|error| error::store(&error))
-    }
-}
-
 #[pymethods]
 impl File {
     /// Makes all changes durable.
@@ -148,23 +133,29 @@ impl File {
             State::Written(store) => store.commit(),
             _ => Ok(()),
         };
-        let committed = slf.as_super().get().shared().change_long(slf.py(), commit)?;
+        let committed = slf.as_super().get().shared.change_long(slf.py(), commit)?;
         committed.map_err(|error| error::store(&error))
     }
 
     /// Commits, and closes the file. Closing again does nothing.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        Self::finish(slf)
+        let shared = &slf.as_super().get().shared;
+        let finished =
+            shared.replace(slf.py(), |state| match mem::replace(state, State::Closed) {
+                State::Written(store) => store.finish().map(drop),
+                _ => Ok(()),
+            })?;
+        finished.map_err(|error| error::store(&error))
     }
 
     /// Closes the file without a commit; uncommitted changes are lost.
     fn abandon(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let shared = slf.as_super().get().shared();
+        let shared = &slf.as_super().get().shared;
         shared.replace(slf.py(), |state| drop(mem::replace(state, State::Closed)))
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        slf.as_super().get().described(slf.py(), |_| ()).map(|()| slf.clone())
+        slf.as_super().get().shared.ask(slf.py(), |_| ()).map(|()| slf.clone())
     }
 
     fn __exit__(
@@ -173,13 +164,13 @@ impl File {
         _value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if kind.is_none() { Self::finish(slf) } else { Self::abandon(slf) }
+        if kind.is_none() { Self::close(slf) } else { Self::abandon(slf) }
     }
 
     /// Whether the file is closed.
     #[getter]
     fn closed(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        slf.as_super().get().shared().look(slf.py(), |state| matches!(state, State::Closed))
+        slf.as_super().get().shared.look(slf.py(), |state| matches!(state, State::Closed))
     }
 
     /// The name with which it was opened.

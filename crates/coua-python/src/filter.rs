@@ -1,25 +1,24 @@
 //! `Filter`: the base of all filters that count and remove, in memory or in files.
 
 use std::mem;
-use std::ops::Range;
 use std::sync::Arc;
 
 use coua::window::{Clock, Generations, When};
-use coua::{BatchFull, IfPresent, Insertion, KeyHash, KeyHasher};
+use coua::{IfPresent, Insertion, KeyHash, KeyHasher};
 use coua_store::Notes;
 use numpy::{Element, PyArray1, PyArrayMethods};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::batch::{Batch, Nulls, Outcome};
 use crate::collect::batch_of;
-use crate::convert::converted;
 use crate::error;
+use crate::key;
 use crate::loss::Loss;
 use crate::shared::Shared;
 use crate::signals::aside;
-use crate::state::{Keys, State};
+use crate::state::State;
+use crate::values::converted;
 
 /// The common base of `CuckooFilter`, `Window`, and `File`.
 ///
@@ -32,9 +31,11 @@ use crate::state::{Keys, State};
 #[pyclass(module = "coua", subclass, frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Filter {
-    hasher: KeyHasher,
-    shared: Shared,
-    loss: Loss,
+    pub(crate) hasher: KeyHasher,
+    /// The state behind its lock.
+    pub(crate) shared: Shared,
+    /// Whether removals may take other keys with them.
+    pub(crate) loss: Loss,
     /// How the program made the keys of the file that this was loaded from, as the file has it.
     key_note: Option<Vec<u8>>,
 }
@@ -49,14 +50,10 @@ impl Filter {
         Self { hasher, shared: Shared::new(state), loss, key_note }
     }
 
-    pub(crate) fn of(filter: impl Into<Generations>) -> Self {
-        Self::new(State::Memory(filter.into()))
-    }
-
-    /// One that was read from a file with these notes.
-    pub(crate) fn with_notes(mut self, notes: &Notes) -> Self {
-        self.key_note = notes.get(KEY_NOTE).map(<[u8]>::to_vec);
-        self
+    /// One in memory. If it was read from a file, the file has these notes.
+    pub(crate) fn in_memory(filter: Generations, notes: &Notes) -> Self {
+        let key_note = notes.get(KEY_NOTE).map(<[u8]>::to_vec);
+        Self { key_note, ..Self::new(State::Memory(filter)) }
     }
 
     /// The notes for a file.
@@ -82,32 +79,6 @@ impl Filter {
         let notes = self.notes(py)?;
         let load = |note| py.import("json")?.call_method1("loads", (PyBytes::new(py, note),));
         notes.get(KEY_NOTE).map(load).transpose()
-    }
-
-    /// Whether removals may take other keys with them.
-    #[inline]
-    pub(crate) fn loss(&self) -> &Loss {
-        &self.loss
-    }
-
-    #[inline]
-    pub(crate) fn hasher(&self) -> KeyHasher {
-        self.hasher
-    }
-
-    /// The state behind its lock.
-    #[inline]
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    /// The filter's description of itself.
-    pub(crate) fn described<T: Send>(
-        &self,
-        py: Python<'_>,
-        of: impl FnOnce(&Generations) -> T + Send,
-    ) -> PyResult<T> {
-        self.shared.ask(py, of)
     }
 
     /// A copy as it is now.
@@ -150,25 +121,19 @@ impl Filter {
         Ok(())
     }
 
-    /// Changes the filter as a whole, quickly.
-    pub(crate) fn change<R: Send>(
+    /// Inserts a key. Returns whether it was inserted.
+    pub(crate) fn insert_one(
         &self,
-        py: Python<'_>,
-        change: impl FnOnce(&mut Generations) -> R + Send,
-    ) -> PyResult<R> {
-        self.shared.change_long(py, |state| state.change(change))
-    }
-
-    /// Changes the filter by a batch. `work` gets some of the keys, and appends their answers.
-    pub(crate) fn change_by<A: Send>(
-        &self,
-        py: Python<'_>,
-        batch: &Batch,
-        work: impl Fn(&mut State, Range<usize>, &mut Vec<A>) -> Result<(), BatchFull> + Sync,
-    ) -> PyResult<Outcome<A>> {
-        batch.in_chunks(py, |chunk, answers| {
-            self.shared.change_detached(|state| work(state, chunk, answers))
-        })
+        key: &Bound<'_, PyAny>,
+        if_present: IfPresent,
+    ) -> PyResult<bool> {
+        let hash = key::hash(key, self.hasher)?;
+        if if_present == IfPresent::Skip {
+            self.loss.note_add();
+        }
+        let insert = |state: &mut State| state.verbs().insert_one(hash, if_present);
+        let done = self.shared.change(key.py(), insert)?;
+        done.map(Insertion::is_new).map_err(|full| error::full(key.py(), 0, full, None))
     }
 
     /// Inserts a batch. The answers tell whether each key was inserted.
@@ -185,12 +150,16 @@ impl Filter {
             self.loss.note_add();
         }
         let when = times.as_ref().map_or(When::Now, |times| When::Each(times));
-        let all = Keys { hashes: batch.hashes(), when };
-        let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
-            let mut outcomes = Vec::new();
-            let result = state.insert_batch(all.part(chunk), if_present, &mut outcomes);
-            answers.extend(outcomes.iter().map(|outcome| *outcome == Insertion::Inserted));
-            result
+        let outcome = batch.in_chunks(keys.py(), |chunk, answers| {
+            self.shared.change_detached(|state| {
+                let (hashes, when) = (&batch.hashes()[chunk.clone()], when.part(chunk));
+                let mut outcomes = Vec::new();
+                let result = state.verbs().insert_each(hashes, when, if_present, &mut outcomes);
+                // Those of the keys before the one that was refused.
+                outcomes.truncate(result.map_or_else(|stopped| stopped.done, |()| hashes.len()));
+                answers.extend(outcomes.iter().map(|outcome| outcome.is_new()));
+                result
+            })
         })?;
         Ok((batch, outcome))
     }
@@ -215,6 +184,15 @@ impl Filter {
         batch_of(keys, self.hasher, Nulls::named(null)?)
     }
 
+    /// Fails if keys have no times of their own.
+    pub(crate) fn check_times(&self, py: Python<'_>) -> PyResult<()> {
+        let window = self.shared.ask(py, Generations::window)?;
+        if window.is_some_and(|window| window.clock() == Clock::Given) {
+            return Ok(());
+        }
+        Err(error::value("this filter does not use times; create a window with clock=\"given\""))
+    }
+
     /// The times of a batch, without those of its nulls.
     pub(crate) fn times(
         &self,
@@ -222,16 +200,11 @@ impl Filter {
         times: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<Vec<u64>>> {
         let Some(times) = times else { return Ok(None) };
-        let window = self.described(times.py(), Generations::window)?;
-        if window.is_none_or(|window| window.clock() != Clock::Given) {
-            return Err(PyValueError::new_err(
-                "this filter does not use times; create it with clock=\"given\"",
-            ));
-        }
+        self.check_times(times.py())?;
         let times = converted("milliseconds", times)?.cast_into::<PyArray1<u64>>()?.to_vec()?;
         if times.len() != batch.len() {
             let (times, keys) = (times.len(), batch.len());
-            return Err(PyValueError::new_err(format!("found {times} times for {keys} keys")));
+            return Err(error::value(format!("found {times} times for {keys} keys")));
         }
         Ok(Some(batch.without_nulls(times)))
     }

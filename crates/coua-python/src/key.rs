@@ -4,7 +4,9 @@ use coua::{KeyHash, KeyHasher};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyInt, PyMemoryView, PyString, PyTuple};
+
+use crate::values::converted;
 
 /// The hash of a `str` (its UTF-8), of bytes, of an integer (8 bytes, little endian), or of a tuple of these.
 #[inline]
@@ -57,13 +59,14 @@ fn with_bytes<R>(key: &Bound<'_, PyAny>, use_bytes: impl FnOnce(&[u8]) -> R) -> 
         let bytes = key.call_method0("tobytes")?;
         return Ok(use_bytes(bytes.cast::<PyBytes>()?.as_bytes()));
     }
-    // Integers of numpy, and enumerations, say so by __index__; a float, although it may be whole, does not.
-    let is_number = key.hasattr("__index__")? && !is_sequence(key)?;
+    // Integers of numpy, and enumerations, say so by __index__; a float, although it may be whole, does not. Arrays of
+    // one number have it too.
+    let is_number = key.hasattr("__index__")? && !key.hasattr("__len__")?;
     if is_number && !key.is_instance_of::<PyBool>() {
         let number = integer(key.call_method0("__index__")?.cast()?)?;
         return Ok(use_bytes(&number.to_le_bytes()));
     }
-    Err(no_key(key))
+    Err(PyErr::from_value(converted("no_key", key)?))
 }
 
 /// As 64 bits; a negative one is its two's complement.
@@ -85,40 +88,4 @@ fn integer(key: &Bound<'_, PyInt>) -> PyResult<u64> {
             "an integer key must be between -2**63 and 2**64 - 1; pass larger ones as str or bytes",
         )
     })
-}
-
-/// Arrays of one number have `__index__` too.
-fn is_sequence(key: &Bound<'_, PyAny>) -> PyResult<bool> {
-    key.hasattr("__len__")
-}
-
-/// For types that people have tables of.
-fn advice_for(key: &Bound<'_, PyAny>) -> &'static str {
-    let has = |name| key.hasattr(name).unwrap_or(false);
-    if has("hex") && has("bytes") {
-        "use key.bytes"
-    } else if has("isoformat") {
-        "use key.isoformat()"
-    } else {
-        "convert it to str or bytes, such as str(key)"
-    }
-}
-
-/// The error for an object that is not a key, with advice.
-fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
-    let advice = if key.is_none() {
-        "drop it, or use null=\"skip\" in a batch"
-    } else if key.is_instance_of::<PyBool>() {
-        "use int(key) for a number"
-    } else if key.is_instance_of::<PyFloat>() {
-        "use repr(key), or struct.pack(\"<d\", key)"
-    } else if is_sequence(key).unwrap_or(false) || key.hasattr("__iter__").unwrap_or(false) {
-        "use each of its items (add_many takes many keys), or a tuple of them as one key"
-    } else {
-        advice_for(key)
-    };
-    let kind = key.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
-    PyTypeError::new_err(format!(
-        "{kind} is not a key (str, bytes and int are, and tuples of these); {advice}"
-    ))
 }

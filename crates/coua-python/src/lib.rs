@@ -15,7 +15,6 @@ mod array;
 mod batch;
 mod collect;
 mod column;
-mod convert;
 mod cuckoo;
 mod error;
 mod file;

@@ -1,9 +1,8 @@
 //! The methods of `Filter`.
 
-use coua::window::{Clock, Generations, Window};
-use coua::{IfPresent, Insertion};
+use coua::IfPresent;
+use coua::window::Generations;
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -21,8 +20,8 @@ impl Filter {
     /// >>> "kestrel" in CuckooFilter()
     /// False
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = key::hash(key, self.hasher())?;
-        self.shared().ask(key.py(), |filter| filter.contains(hash))
+        let hash = key::hash(key, self.hasher)?;
+        self.shared.ask(key.py(), |filter| filter.contains(hash))
     }
 
     /// Adds the key if it is absent. Returns whether it was new.
@@ -35,11 +34,7 @@ impl Filter {
     /// (True, False)
     #[pyo3(signature = (key, /))]
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = key::hash(key, self.hasher())?;
-        self.loss().note_add();
-        let insert = |state: &mut State| state.verbs().insert_one(hash, IfPresent::Skip);
-        let done = self.shared().change(key.py(), insert)?;
-        done.map(Insertion::is_new).map_err(|full| error::refused_key(key.py(), full))
+        self.insert_one(key, IfPresent::Skip)
     }
 
     /// Adds a copy of the key, whether it is present or not. Each copy stays until it is discarded, even with a rate.
@@ -50,10 +45,7 @@ impl Filter {
     /// 2
     #[pyo3(signature = (key, /))]
     fn insert(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        let hash = key::hash(key, self.hasher())?;
-        let insert = |state: &mut State| state.verbs().insert_one(hash, IfPresent::AddCopy);
-        let done = self.shared().change(key.py(), insert)?;
-        done.map(drop).map_err(|full| error::refused_key(key.py(), full))
+        self.insert_one(key, IfPresent::AddCopy).map(drop)
     }
 
     /// Removes a copy of the key. Returns whether there was one.
@@ -67,9 +59,9 @@ impl Filter {
     /// (True, True, False)
     #[pyo3(signature = (key, /))]
     fn discard(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let hash = key::hash(key, self.hasher())?;
-        self.loss().warn(key.py())?;
-        self.shared().change(key.py(), |state| state.verbs().remove(hash))
+        let hash = key::hash(key, self.hasher)?;
+        self.loss.warn(key.py())?;
+        self.shared.change(key.py(), |state| state.verbs().remove(hash))
     }
 
     /// The number of copies of the key.
@@ -78,8 +70,8 @@ impl Filter {
     /// 0
     #[pyo3(signature = (key, /))]
     fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let hash = key::hash(key, self.hasher())?;
-        self.shared().ask(key.py(), |filter| filter.count(hash))
+        let hash = key::hash(key, self.hasher)?;
+        self.shared.ask(key.py(), |filter| filter.count(hash))
     }
 
     /// `add` for many keys: `True` for each new key. Of equal keys, the first is new.
@@ -168,7 +160,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
-        self.loss().warn(keys.py())?;
+        self.loss.warn(keys.py())?;
         self.take_back(keys, null)
     }
 
@@ -180,9 +172,11 @@ impl Filter {
         null: &str,
     ) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let batch = self.batch(keys, null)?;
-        let outcome = self.change_by(keys.py(), &batch, |state, chunk, answers| {
-            answers.append(&mut state.verbs().remove_batch(&batch.hashes()[chunk]));
-            Ok(())
+        let outcome = batch.in_chunks(keys.py(), |chunk, answers| {
+            let hashes = &batch.hashes()[chunk];
+            let remove = |state: &mut State| state.verbs().remove_batch(hashes);
+            answers.append(&mut self.shared.change_detached(remove)?);
+            Ok(Ok(()))
         })?;
         batch.answered(keys.py(), outcome)
     }
@@ -202,7 +196,7 @@ impl Filter {
 
     /// The number of items, including copies.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.described(py, |filter| usize::try_from(filter.len()).unwrap_or(usize::MAX))
+        self.shared.ask(py, |filter| usize::try_from(filter.len()).unwrap_or(usize::MAX))
     }
 
     /// Always true, even for an empty filter; use `len` to check for keys.
@@ -221,38 +215,38 @@ impl Filter {
         whole::equal(slf, other)
     }
 
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         whole::described(slf)
     }
 
     /// The probability of finding a key that was never added, with the present items.
     #[getter]
     fn false_positive_rate(&self, py: Python<'_>) -> PyResult<f64> {
-        self.described(py, Generations::false_positive_rate)
+        self.shared.ask(py, Generations::false_positive_rate)
     }
 
     /// Bytes of memory.
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        self.described(py, Generations::memory_bytes)
+        self.shared.ask(py, Generations::memory_bytes)
     }
 
     /// Bits of every key's hash that are remembered: the rate is items / 2**hash_bits.
     #[getter]
     fn hash_bits(&self, py: Python<'_>) -> PyResult<f64> {
-        self.described(py, Generations::hash_bits)
+        self.shared.ask(py, Generations::hash_bits)
     }
 
     /// Items that fit without growth.
     #[getter]
     fn capacity(&self, py: Python<'_>) -> PyResult<u64> {
-        self.described(py, Generations::capacity)
+        self.shared.ask(py, Generations::capacity)
     }
 
     /// Items up to which the stated rate holds; `None` if there is no limit.
     #[getter]
     fn max_items(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        self.described(py, |filter| Some(filter.max_items()).filter(|items| *items != u64::MAX))
+        self.shared.ask(py, |filter| Some(filter.max_items()).filter(|items| *items != u64::MAX))
     }
 
     /// The key options with which the program `coua` made this file: `find`, the options that selected keys, and
@@ -314,7 +308,9 @@ impl Filter {
 
     /// Removes all keys. A window keeps its clock.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        self.change(py, |filter| filter.filters_mut().for_each(|(_, filter)| filter.clear()))
+        let clear =
+            |filter: &mut Generations| filter.filters_mut().for_each(|(_, filter)| filter.clear());
+        self.shared.change_long(py, |state| state.change(clear))
     }
 
     /// Frees memory after removals. Ctrl-C leaves the filter unchanged.
@@ -329,14 +325,8 @@ impl Filter {
     /// length are forgotten, and keys without a time get this time.
     #[pyo3(signature = (time, /))]
     fn advance(&self, py: Python<'_>, time: Whole<u64>) -> PyResult<()> {
-        let is_told =
-            |window: Option<Window>| window.is_some_and(|window| window.clock() == Clock::Given);
-        if !self.described(py, |filter| is_told(filter.window()))? {
-            return Err(PyValueError::new_err(
-                "only a window with clock=\"given\" can be advanced",
-            ));
-        }
-        self.shared().change(py, |state| state.advance(time.0))
+        self.check_times(py)?;
+        self.shared.change(py, |state| state.advance(time.0))
     }
 
     /// Writes the filter to a file in one step: a reader sees the old file or the new one. Ctrl-C keeps the old file.

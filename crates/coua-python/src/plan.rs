@@ -1,6 +1,6 @@
 //! The numbers of `coua.plan`.
 
-use coua::CuckooFilter;
+use coua_store::Requirements;
 use pyo3::prelude::*;
 
 use crate::error;
@@ -13,13 +13,12 @@ pub(crate) fn plan(
     rate: Option<f64>,
     hash_bits: Option<Whole<u32>>,
 ) -> PyResult<(f64, u64, f64, f64)> {
-    let mut builder = CuckooFilter::builder().capacity(items.0);
-    if let Some(rate) = rate {
-        builder = builder.rate(rate);
-    }
-    if let Some(bits) = hash_bits {
-        builder = builder.hash_bits(bits.0);
-    }
-    let plan = builder.plan().map_err(error::build)?;
+    let wanted = Requirements {
+        capacity: Some(items.0),
+        rate,
+        hash_bits: hash_bits.map(|it| it.0),
+        ..Requirements::default()
+    };
+    let plan = wanted.builder().plan().map_err(error::build)?;
     Ok((plan.rate, plan.bytes, plan.bits_per_item(), plan.hash_bits))
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 use crate::fork::Process;
-use crate::state::{Access, Refusal, State, milliseconds_now};
+use crate::state::{Access, State, milliseconds_now};
 
 /// A filter with its lock. A thread that holds the interpreter's lock does not wait for this one, and no thread waits
 /// for the interpreter while it holds this one.
@@ -168,12 +168,13 @@ impl Shared {
 
     #[inline]
     fn check(&self, state: &State, access: Access) -> PyResult<()> {
-        let refusal = match state.check(access) {
-            Ok(()) if self.is_broken.load(Ordering::Relaxed) => Refusal::Broken,
-            Ok(()) => return Ok(()),
-            Err(refusal) => refusal,
-        };
-        Err(refusal.into())
+        state.check(access)?;
+        if self.is_broken.load(Ordering::Relaxed) {
+            return Err(Error::new_err(
+                "the filter is unusable, because an earlier operation failed internally; load it again",
+            ));
+        }
+        Ok(())
     }
 
     #[inline]

@@ -1,6 +1,5 @@
 //! Calls that take long, and end when a signal comes, such as that of Ctrl-C.
 
-use std::io::{self, Write};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -12,8 +11,6 @@ use pyo3::prelude::*;
 
 /// Between two looks at the signals.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-/// Bytes that are written between two looks at the clock.
-const PIECE: usize = 2 << 20;
 
 /// Another thread does the work, while this one looks at the signals. If one ends the call, nobody waits for that
 /// thread, and what it makes is dropped: it must change nothing that others see.
@@ -68,33 +65,5 @@ impl Signals {
     /// What the one that has ended the call raised.
     pub(crate) fn raised(&self) -> Option<PyErr> {
         self.0.lock().raised.take()
-    }
-
-    /// The error of a call: what a signal raised, or else this one.
-    pub(crate) fn or(&self, error: impl FnOnce() -> PyErr) -> PyErr {
-        self.raised().unwrap_or_else(error)
-    }
-
-    /// What is written goes to `out`, until a signal comes.
-    pub(crate) fn watch<W: Write>(&self, out: W) -> Watched<W> {
-        Watched { out, signals: self.clone() }
-    }
-}
-
-pub(crate) struct Watched<W> {
-    out: W,
-    signals: Signals,
-}
-
-impl<W: Write> Write for Watched<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.signals.end_it() {
-            return Err(io::Error::other("a signal came"));
-        }
-        self.out.write(&bytes[..bytes.len().min(PIECE)])
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

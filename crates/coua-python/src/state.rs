@@ -1,15 +1,14 @@
 //! The content of a Python object: a filter in memory, or in a file.
 
 use std::mem;
-use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coua::window::{Generations, When, Window};
-use coua::{BatchFull, Filter, IfPresent, Insertion, KeyHash};
+use coua::Filter;
+use coua::window::{Generations, Window};
 use coua_store::{Store, View};
-use pyo3::PyErr;
+use pyo3::PyResult;
 
-use crate::error::{Closed, Error};
+use crate::error::Closed;
 
 /// The place of a filter.
 #[derive(Debug)]
@@ -24,48 +23,15 @@ pub(crate) enum State {
     Closed,
 }
 
-/// Why nothing can be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    Closed,
-    ReadOnly,
-    Broken,
-}
-
-impl From<Refusal> for PyErr {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Closed => Closed::new_err("the file is closed; open it again"),
-            Refusal::ReadOnly => {
-                Closed::new_err("the file was opened with readonly=True; open it without")
-            }
-            Refusal::Broken => Error::new_err(
-                "the filter is unusable, because an earlier operation failed internally; load it again",
-            ),
-        }
-    }
-}
-
-/// Keys of a batch, and the times of all of them if they have some.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Keys<'a> {
-    pub(crate) hashes: &'a [KeyHash],
-    pub(crate) when: When<'a>,
-}
-
-impl Keys<'_> {
-    pub(crate) fn part(self, keys: Range<usize>) -> Self {
-        Self { hashes: &self.hashes[keys.clone()], when: self.when.part(keys) }
-    }
-}
-
 impl State {
     /// Whether the filter can be queried, or changed.
     #[inline]
-    pub(crate) fn check(&self, changes: Access) -> Result<(), Refusal> {
-        match (self, changes) {
-            (Self::Closed, _) => Err(Refusal::Closed),
-            (Self::Read(_), Access::Change) => Err(Refusal::ReadOnly),
+    pub(crate) fn check(&self, access: Access) -> PyResult<()> {
+        match (self, access) {
+            (Self::Closed, _) => Err(Closed::new_err("the file is closed; open it again")),
+            (Self::Read(_), Access::Change) => {
+                Err(Closed::new_err("the file was opened with readonly=True; open it without"))
+            }
             _ => Ok(()),
         }
     }
@@ -121,18 +87,6 @@ impl State {
             Self::Written(store) => &mut **store,
             state => state.memory(),
         }
-    }
-
-    /// Inserts keys; `outcomes` are those of the keys before the one that was refused.
-    pub(crate) fn insert_batch(
-        &mut self,
-        keys: Keys<'_>,
-        if_present: IfPresent,
-        outcomes: &mut Vec<Insertion>,
-    ) -> Result<(), BatchFull> {
-        let result = self.verbs().insert_each(keys.hashes, keys.when, if_present, outcomes);
-        outcomes.truncate(result.map_or_else(|stopped| stopped.done, |()| keys.hashes.len()));
-        result
     }
 
     /// Lets go of the filter without doing anything about its file.

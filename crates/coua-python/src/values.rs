@@ -1,4 +1,4 @@
-//! Arguments, and texts about values.
+//! Arguments.
 
 use std::path::PathBuf;
 
@@ -58,30 +58,16 @@ impl<'py> FromPyObject<'_, 'py> for FileName {
     }
 }
 
+/// What a function of `_convert.py` makes of a value.
+pub(crate) fn converted<'py>(
+    function: &str,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    value.py().import("coua._convert")?.call_method1(function, (value,))
+}
+
 /// The bytes of whatever has them: bytes, bytearray, memoryview, mmap, an array.
 pub(crate) fn buffer<'py>(data: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'py, u8>> {
     let array = data.py().import("numpy")?.call_method1("frombuffer", (data, "u1"))?;
     Ok(array.cast_into::<PyArray1<u8>>()?.readonly())
-}
-
-/// Bytes in the unit that fits.
-pub(crate) fn size(bytes: f64) -> String {
-    match bytes {
-        ..1e3 => format!("{bytes} bytes"),
-        ..1e6 => format!("{:.1} kB", bytes / 1e3),
-        ..1e9 => format!("{:.1} MB", bytes / 1e6),
-        _ => format!("{:.1} GB", bytes / 1e9),
-    }
-}
-
-/// A rate as Python writes it: 0, or 9.4e-04.
-pub(crate) fn rate(rate: f64) -> String {
-    let text = format!("{rate:.1e}");
-    match text.split_once('e') {
-        Some((digits, power)) if rate > 0.0 => match power.strip_prefix('-') {
-            Some(power) => format!("{digits}e-{power:0>2}"),
-            None => format!("{digits}e+{power:0>2}"),
-        },
-        _ => "0".to_owned(),
-    }
 }

@@ -14,7 +14,7 @@ use crate::error::{self, MergeError};
 use crate::filter::Filter;
 use crate::signals::{Signals, aside};
 use crate::state::State;
-use crate::values::{rate, size};
+use crate::values::converted;
 use crate::window::Window;
 
 pub(crate) fn copy(filter: &Filter, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -54,7 +54,7 @@ pub(crate) fn equal(one: &Bound<'_, Filter>, other: &Bound<'_, Filter>) -> PyRes
     if one.is(other) {
         return Ok(true);
     }
-    let mut both = [one.get().shared(), other.get().shared()];
+    let mut both = [&one.get().shared, &other.get().shared];
     both.sort_by_key(|shared| std::ptr::from_ref(*shared).addr());
     one.py()
         .detach(|| both[0].ask_detached(|one| both[1].ask_detached(|other| same(one, other))))?
@@ -81,19 +81,20 @@ pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()>
         let (lock, watch) = (Lock::take(path, Wait::No)?, signals.clone());
         Options::new().cancel_when(move || watch.end_it()).replace(lock, copy, notes)
     });
-    saved.map_err(|error| signals.or(|| error::store(&error)))
+    saved.map_err(|error| signals.raised().unwrap_or_else(|| error::store(&error)))
 }
 
 pub(crate) fn bytes<'py>(filter: &Filter, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
     let copy = filter.copied(py)?;
-    let (mut bytes, signals) = (Vec::new(), Signals::new());
-    let written = py.detach(|| copy.write_to(signals.watch(&mut bytes)));
-    written.map_err(|error| signals.or(|| error.into()))?;
-    Ok(PyBytes::new(py, &bytes))
+    let write = move || {
+        let mut bytes = Vec::new();
+        copy.write_to(&mut bytes).map(|()| bytes)
+    };
+    Ok(PyBytes::new(py, &aside(py, write)??))
 }
 
 pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, PyTuple>> {
-    if matches!(filter.get().hasher().algorithm(), HashAlgorithm::SipHash13 { .. }) {
+    if matches!(filter.get().hasher.algorithm(), HashAlgorithm::SipHash13 { .. }) {
         return Err(PyTypeError::new_err(
             "a filter with a secret key cannot be pickled, because the pickle would contain the key; save it, and load \
              it with key=",
@@ -109,18 +110,16 @@ pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, P
     (from_bytes, arguments).into_pyobject(filter.py())
 }
 
-pub(crate) fn described(filter: &Bound<'_, Filter>) -> PyResult<String> {
-    let (py, name) = (filter.py(), filter.get_type().name()?.to_string());
-    let filter = filter.get();
-    let is_closed = |state: &State| matches!(state, State::Closed);
-    if filter.shared().look(py, is_closed)? {
-        return Ok(format!("<{name}: closed>"));
+pub(crate) fn described<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, name) = (filter.py(), filter.get_type().name()?);
+    let shared = &filter.get().shared;
+    if shared.look(py, |state| matches!(state, State::Closed))? {
+        return Ok(format!("<{name}: closed>").into_pyobject(py)?.into_any());
     }
-    filter.described(py, |filter| {
-        let (items, rate) = (filter.len(), rate(filter.false_positive_rate()));
-        let size = size(filter.memory_bytes() as f64);
-        format!("<{name}: {items} items, false positive rate {rate}, {size}>")
-    })
+    let numbers =
+        |filter: &Generations| (filter.len(), filter.false_positive_rate(), filter.memory_bytes());
+    let (items, rate, bytes) = shared.ask(py, numbers)?;
+    converted("described", &(name, items, rate, bytes).into_pyobject(py)?.into_any())
 }
 
 /// As a `CuckooFilter` or a `Window`.

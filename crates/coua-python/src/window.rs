@@ -2,15 +2,14 @@
 
 use coua::window::Generations;
 use coua_store::{Notes, View};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::cuckoo::{from_bytes, read};
 use crate::error::LoadError;
 use crate::filter::Filter;
-use crate::options::{Length, Options, check_empty, take};
-use crate::values::{FileName, Secret, Whole};
+use crate::options::{Length, Options, check_empty};
+use crate::values::{FileName, Secret};
 
 /// A set of keys that forgets keys older than `length`, such as `"7d"` or a `timedelta`; or, with
 /// `items=N`, all but the last N keys.
@@ -32,7 +31,7 @@ pub(crate) struct Window;
 
 impl Window {
     pub(crate) fn of(filter: Generations, notes: &Notes) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(Filter::of(filter).with_notes(notes)).add_subclass(Self)
+        PyClassInitializer::from(Filter::in_memory(filter, notes)).add_subclass(Self)
     }
 }
 
@@ -49,13 +48,8 @@ impl Window {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
-        let items = take::<Whole<u64>>(&keywords, "items")?.map(|it| it.0);
-        let by = take(&keywords, "by")?;
-        if length.is_none() && items.is_none() {
-            return Err(PyValueError::new_err("a window needs a length such as \"7d\", or items"));
-        }
         let mut options = Options::take(&keywords)?;
-        options.take_window(length, items, by, &keywords)?;
+        options.take_window(length, "", &keywords)?;
         check_empty(&keywords)?;
         Ok(Self::of(options.build()?, &Notes::default()))
     }
@@ -82,7 +76,7 @@ impl Window {
     /// Items forgotten since the window was created or loaded.
     #[getter]
     fn forgotten(slf: &Bound<'_, Self>) -> PyResult<u64> {
-        slf.as_super().get().described(slf.py(), Generations::forgotten)
+        slf.as_super().get().shared.ask(slf.py(), Generations::forgotten)
     }
 }
 

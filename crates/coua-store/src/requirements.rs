@@ -2,17 +2,17 @@
 
 use std::fmt::Display;
 
-use coua::{CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, WhenFull};
+use coua::window::{AgeFrom, Clock, Generations, Window};
+use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHasher, WhenFull};
 
-/// Requirements on a filter, apart from a window. `None` means any value.
+/// Requirements on a filter. `None` means any value.
 ///
 /// ```
 /// use coua::{CuckooFilter, KeyHasher, WhenFull};
 /// use coua_store::Requirements;
 /// let wanted = Requirements { hash_bits: Some(40), ..Requirements::default() };
-/// let filter = wanted.builder().build()?;
-/// assert!(wanted.difference(&filter).is_none());
-/// let difference = wanted.difference(&CuckooFilter::new()).unwrap();
+/// assert!(wanted.difference(&wanted.build()?).is_none());
+/// let difference = wanted.difference(&CuckooFilter::new().into()).unwrap();
 /// assert_eq!(difference.option, "hash_bits");
 /// assert_eq!((difference.found.as_str(), difference.wanted.as_str()), ("64.00", "40"));
 /// # Ok::<(), coua::BuildError>(())
@@ -31,6 +31,8 @@ pub struct Requirements {
     pub when_full: Option<WhenFull>,
     /// How keys are hashed.
     pub hasher: Option<KeyHasher>,
+    /// The window.
+    pub window: Option<Window>,
 }
 
 /// A difference between an existing filter and the requirements.
@@ -55,7 +57,19 @@ impl Difference {
 }
 
 impl Requirements {
-    /// The builder of a new filter.
+    /// A new filter.
+    ///
+    /// # Errors
+    ///
+    /// As [`CuckooFilterBuilder::build`].
+    pub fn build(&self) -> Result<Generations, BuildError> {
+        match self.window {
+            Some(window) => self.builder().build_window(window),
+            None => self.builder().build().map(Generations::from),
+        }
+    }
+
+    /// The builder of a new filter, without the window.
     pub fn builder(&self) -> CuckooFilterBuilder {
         let builder = CuckooFilter::builder().hasher(self.hasher.unwrap_or_default());
         let builder = with(builder, self.capacity, CuckooFilterBuilder::capacity);
@@ -66,8 +80,11 @@ impl Requirements {
     }
 
     /// The first difference of an existing filter.
-    pub fn difference(&self, filter: &CuckooFilter) -> Option<Difference> {
+    pub fn difference(&self, filter: &Generations) -> Option<Difference> {
+        let (wanted, found) = (self.window.map(Some), filter.window());
+        let filter = filter.template();
         let all = [
+            differs("window", wanted, found, window_name),
             differs("seed", self.hasher, filter.hasher(), hasher_name),
             differs("when_full", self.when_full, filter.when_full(), when_full_name),
             differs("max_items", self.max_items, filter.max_items(), items_name),
@@ -118,6 +135,25 @@ fn difference(option: &'static str, found: String, wanted: impl Display) -> Diff
 
 fn items_name(items: u64) -> String {
     if items == u64::MAX { "unlimited".to_owned() } else { items.to_string() }
+}
+
+fn window_name(window: Option<Window>) -> String {
+    let Some(window) = window else { return "none".to_owned() };
+    let length = match window.clock() {
+        Clock::Count => format!("{} items", window.length()),
+        Clock::Arrival => duration(window.length()),
+        Clock::Given => duration(window.length()) + " of given times",
+    };
+    let since = if window.age_from() == AgeFrom::LastSeen { " since last seen" } else { "" };
+    format!("{length}{since} in {} generations", window.generations())
+}
+
+/// In the largest unit of which it is a multiple.
+fn duration(milliseconds: u64) -> String {
+    let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000)];
+    let is_multiple = |(_, of): &(&str, u64)| milliseconds.is_multiple_of(*of);
+    let (unit, of) = units.into_iter().find(is_multiple).unwrap_or(("ms", 1));
+    format!("{}{unit}", milliseconds / of)
 }
 
 fn when_full_name(when_full: WhenFull) -> String {

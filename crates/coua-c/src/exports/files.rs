@@ -91,7 +91,7 @@ pub unsafe extern "C" fn coua_store_open(
             taken => taken,
         }?;
         // What cannot be built leaves no file.
-        let new = if lock.is_new() { Some(wanted.build()?) } else { None };
+        let new = if lock.is_new() { Some(wanted.requirements.build()?) } else { None };
         let store = keyed(Options::new(), wanted.key).write_locked(lock, new.map(|new| || new))?;
         wanted.check(store.filter())?;
         Ok(State::Written(Box::new(store)).into())

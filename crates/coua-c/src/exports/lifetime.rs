@@ -29,7 +29,7 @@ pub unsafe extern "C" fn coua_create(
     options: *const coua_options,
     created: *mut *mut coua_filter,
 ) -> coua_status {
-    make(created, || Ok(coua_options::of(options)?.build()?.into()))
+    make(created, || Ok(coua_options::of(options)?.requirements.build()?.into()))
 }
 
 /// Copies a filter in memory. The copy of a filter in a file does not belong to a file.

@@ -34,6 +34,25 @@ def plain_numpy(array: NDArray[Any]) -> NDArray[Any] | list[Any]:
     )
 
 
+def no_key(value: Any) -> TypeError:
+    """The error for an object that is not a key, with advice."""
+    if value is None:
+        advice = 'drop it, or use null="skip" in a batch'
+    elif isinstance(value, bool):
+        advice = "use int(key) for a number"
+    elif isinstance(value, float):
+        advice = 'use repr(key), or struct.pack("<d", key)'
+    elif hasattr(value, "__len__") or hasattr(value, "__iter__"):
+        advice = "use each of its items (add_many takes many keys), or a tuple of them as one key"
+    elif hasattr(value, "hex") and hasattr(value, "bytes"):
+        advice = "use key.bytes"
+    elif hasattr(value, "isoformat"):
+        advice = "use key.isoformat()"
+    else:
+        advice = "convert it to str or bytes, such as str(key)"
+    return TypeError(f"{type(value).__name__} is not a key (str, bytes and int are, and tuples of these); {advice}")
+
+
 class _Stream:
     """A column of Arrow."""
 
@@ -52,8 +71,15 @@ def _rows(table: Any) -> Iterator[tuple[Any, ...] | None]:
     return (None if null else row for row, null in zip(table.itertuples(index=False, name=None), is_null, strict=True))
 
 
-def keys_of_pandas(keys: Any) -> Any:
+def plain_keys(keys: Any) -> Any:
     """The keys of a column, index or table of pandas, as an array, a stream of Arrow or objects. None for others."""
+    kind = type(keys)
+    # Text and bytes can be iterated over too, which is never meant.
+    if isinstance(keys, str | bytes | bytearray | memoryview):
+        raise TypeError(f"{kind.__name__} is one key, but a batch needs many; use a list of keys, or an array")
+    if kind.__module__.startswith("polars.") and kind.__name__ in ("LazyFrame", "Expr"):
+        example = 'frame.select("url").collect()["url"]'
+        raise TypeError(f"{kind.__name__} has no values yet; collect a column first, such as {example}")
     pandas: Any = sys.modules.get("pandas")
     if pandas is None:
         return None
@@ -102,6 +128,15 @@ def milliseconds(times: Iterable[Any]) -> NDArray[np.uint64]:
     if array.size > 0 and array.min() < 0:
         raise ValueError("a time is before 1970, or missing")
     return array.astype(np.uint64)
+
+
+def described(filter: tuple[str, int, float, int]) -> str:
+    """What `repr` says of a filter."""
+    name, items, rate, size = filter
+    large = [("GB", 1e9), ("MB", 1e6)]
+    unit, of = next(((unit, of) for unit, of in large if size >= of), ("kB", 1e3))
+    short = f"{rate:.1e}" if rate else "0"
+    return f"<{name}: {items} items, false positive rate {short}, {size / of:.1f} {unit}>"
 
 
 _UNITS = {"w": 7 * 86_400_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
