@@ -3,7 +3,6 @@ package coua;
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import coua.Library.Verb;
@@ -14,8 +13,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
-import java.util.Arrays;
-import java.util.Objects;
 
 /**
  * A set or multiset of keys, in a few bytes per key.
@@ -75,7 +72,7 @@ public final class Filter implements AutoCloseable {
 
     /** Copies the filter in memory. */
     public Filter copy() {
-        return use(address -> inMemory((arena, created) -> (int) Library.CLONE.invokeExact(address, created)));
+        return inMemory((arena, created) -> status(address -> (int) Library.CLONE.invokeExact(address, created)));
     }
 
     private interface Maker {
@@ -86,7 +83,7 @@ public final class Filter implements AutoCloseable {
         Symbols.check();
         try (var arena = Arena.ofConfined()) {
             var created = arena.allocate(ADDRESS);
-            Library.check(() -> maker.make(arena, created));
+            Library.check(Library.statusOf(() -> maker.make(arena, created)));
             return created.get(ADDRESS, 0);
         }
     }
@@ -95,35 +92,23 @@ public final class Filter implements AutoCloseable {
         return new Filter(made(maker), false);
     }
 
-    private interface Use<T> {
-        T apply(MemorySegment address) throws Throwable;
-    }
-
-    private interface CheckedUse {
-        int apply(MemorySegment address) throws Throwable;
+    private interface Use {
+        int call(MemorySegment address) throws Throwable;
     }
 
     /** Makes a call with the filter, and keeps it from being freed before the call returns. */
-    private <T> T use(Use<T> call) {
+    private int status(Use use) {
         var address = handle.enter();
         try {
-            return call.apply(address);
-        } catch (RuntimeException | Error refused) {
-            throw refused;
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
+            return Library.statusOf(() -> use.call(address));
         } finally {
             handle.leave();
             Reference.reachabilityFence(this);
         }
     }
 
-    /** The same for a call that returns a status, with its failure as an exception. */
-    private void check(CheckedUse call) {
-        use(address -> {
-            Library.check(() -> call.apply(address));
-            return null;
-        });
+    private void check(Use use) {
+        Library.check(status(use));
     }
 
     /**
@@ -166,36 +151,15 @@ public final class Filter implements AutoCloseable {
         }
         MemorySegment.copy(key, 0, space.key, JAVA_BYTE, 0, key.length);
         space.answer.set(JAVA_LONG, 0, 0);
-        check(address -> verb == Verb.INSERT
-                ? (int) verb.bytes.invokeExact(address, space.key, (long) key.length)
-                : (int) verb.bytes.invokeExact(address, space.key, (long) key.length, space.answer));
+        check(address -> (int) verb.bytes.invokeExact(address, space.key, (long) key.length, space.answer));
         return space.answer.get(JAVA_LONG, 0);
     }
 
     private long one(Verb verb, long key) {
         var space = SPACES.get();
         space.answer.set(JAVA_LONG, 0, 0);
-        check(address -> verb == Verb.INSERT
-                ? (int) verb.integer.invokeExact(address, key)
-                : (int) verb.integer.invokeExact(address, key, space.answer));
+        check(address -> (int) verb.integer.invokeExact(address, key, space.answer));
         return space.answer.get(JAVA_LONG, 0);
-    }
-
-    /** The bytes of a string. {@code getBytes} would make "?" of half a surrogate pair, so such strings would be one key. */
-    private static byte[] utf8(String key) {
-        for (int i = 0; i < key.length(); i++) {
-            char c = key.charAt(i);
-            if (!Character.isSurrogate(c)) {
-                continue;
-            }
-            boolean isPair = i + 1 < key.length() && Character.isSurrogatePair(c, key.charAt(i + 1));
-            if (!isPair) {
-                throw new IllegalArgumentException("a key has half a surrogate pair at character " + i
-                        + ", which UTF-8 cannot encode; use its bytes in another encoding");
-            }
-            i++;
-        }
-        return key.getBytes(StandardCharsets.UTF_8);
     }
 
     /**
@@ -211,7 +175,7 @@ public final class Filter implements AutoCloseable {
      * nothing for a key that it mistakes for another one, and removing either then makes both absent.
      */
     public void insert(String key) {
-        insert(utf8(key));
+        insert(Keys.utf8(key));
     }
 
     /**
@@ -235,7 +199,7 @@ public final class Filter implements AutoCloseable {
      * a rate, use {@link #insert(String)}.
      */
     public boolean insertUnique(String key) {
-        return insertUnique(utf8(key));
+        return insertUnique(Keys.utf8(key));
     }
 
     /**
@@ -253,7 +217,7 @@ public final class Filter implements AutoCloseable {
 
     /** Whether the key is present. For an absent key, true with the probability of the rate. */
     public boolean contains(String key) {
-        return contains(utf8(key));
+        return contains(Keys.utf8(key));
     }
 
     /** Whether the key is present. For an absent key, true with the probability of the rate. */
@@ -274,7 +238,7 @@ public final class Filter implements AutoCloseable {
      * a rate only what {@code insert} inserted.
      */
     public boolean remove(String key) {
-        return remove(utf8(key));
+        return remove(Keys.utf8(key));
     }
 
     /**
@@ -292,7 +256,7 @@ public final class Filter implements AutoCloseable {
 
     /** Counts the copies of the key. */
     public long count(String key) {
-        return count(utf8(key));
+        return count(Keys.utf8(key));
     }
 
     /** Counts the copies of the key. */
@@ -301,134 +265,34 @@ public final class Filter implements AutoCloseable {
     }
 
     /** {@code insert} for many keys. A {@link FullException} has the places of refused keys. */
-    public void insertMany(byte[][] keys) {
-        batch(Verb.INSERT, bytes(keys));
-    }
-
-    /** {@code insert} for many keys. A {@link FullException} has the places of refused keys. */
-    public void insertMany(String[] keys) {
-        batch(Verb.INSERT, bytes(utf8(keys)));
-    }
-
-    /** {@code insert} for many keys. A {@link FullException} has the places of refused keys. */
-    public void insertMany(long[] keys) {
-        batch(Verb.INSERT, integers(keys));
+    public void insertMany(Keys keys) {
+        batch(Verb.INSERT, keys);
     }
 
     /** {@code insertUnique} for many keys. A {@link FullException} has the answers, and the places of refused keys. */
-    public boolean[] insertUniqueMany(byte[][] keys) {
-        return batch(Verb.INSERT_UNIQUE, bytes(keys));
-    }
-
-    /** {@code insertUnique} for many keys. A {@link FullException} has the answers, and the places of refused keys. */
-    public boolean[] insertUniqueMany(String[] keys) {
-        return batch(Verb.INSERT_UNIQUE, bytes(utf8(keys)));
-    }
-
-    /** {@code insertUnique} for many keys. A {@link FullException} has the answers, and the places of refused keys. */
-    public boolean[] insertUniqueMany(long[] keys) {
-        return batch(Verb.INSERT_UNIQUE, integers(keys));
+    public boolean[] insertUniqueMany(Keys keys) {
+        return batch(Verb.INSERT_UNIQUE, keys);
     }
 
     /** {@code contains} for many keys. */
-    public boolean[] containsMany(byte[][] keys) {
-        return batch(Verb.CONTAINS, bytes(keys));
-    }
-
-    /** {@code contains} for many keys. */
-    public boolean[] containsMany(String[] keys) {
-        return batch(Verb.CONTAINS, bytes(utf8(keys)));
-    }
-
-    /** {@code contains} for many keys. */
-    public boolean[] containsMany(long[] keys) {
-        return batch(Verb.CONTAINS, integers(keys));
+    public boolean[] containsMany(Keys keys) {
+        return batch(Verb.CONTAINS, keys);
     }
 
     /** {@code remove} for many keys. */
-    public boolean[] removeMany(byte[][] keys) {
-        return batch(Verb.REMOVE, bytes(keys));
-    }
-
-    /** {@code remove} for many keys. */
-    public boolean[] removeMany(String[] keys) {
-        return batch(Verb.REMOVE, bytes(utf8(keys)));
-    }
-
-    /** {@code remove} for many keys. */
-    public boolean[] removeMany(long[] keys) {
-        return batch(Verb.REMOVE, integers(keys));
+    public boolean[] removeMany(Keys keys) {
+        return batch(Verb.REMOVE, keys);
     }
 
     /** {@code count} for many keys. */
-    public long[] countMany(byte[][] keys) {
-        return counts(bytes(keys));
-    }
-
-    /** {@code count} for many keys. */
-    public long[] countMany(String[] keys) {
-        return counts(bytes(utf8(keys)));
-    }
-
-    /** {@code count} for many keys. */
-    public long[] countMany(long[] keys) {
-        return counts(integers(keys));
+    public long[] countMany(Keys keys) {
+        var copies = new long[keys.length];
+        each(Verb.COUNT, keys, 8, (found, from, count, full) -> MemorySegment.copy(found, JAVA_LONG, 0, copies, from, count));
+        return copies;
     }
 
     /** Keys that one call takes. */
     private static final int CHUNK = 1 << 16;
-
-    /** Keys of a batch. */
-    private record Keys(int length, Pack pack) {}
-
-    /** Copies some keys to the struct coua_keys. */
-    private interface Pack {
-        MemorySegment apply(Arena arena, int from, int count);
-    }
-
-    private static MemorySegment packed(Arena arena, int kind, int count, MemorySegment data, MemorySegment sizes) {
-        var keys = arena.allocate(32, 8);
-        keys.set(JAVA_INT, 0, kind);
-        keys.set(JAVA_LONG, 8, count);
-        keys.set(ADDRESS, 16, data);
-        keys.set(ADDRESS, 24, sizes);
-        return keys;
-    }
-
-    private static Keys integers(long[] keys) {
-        return new Keys(keys.length, (arena, from, count) -> {
-            var data = arena.allocate(8L * count, 8);
-            MemorySegment.copy(keys, from, data, JAVA_LONG, 0, count);
-            return packed(arena, 3, count, data, MemorySegment.NULL);
-        });
-    }
-
-    private static byte[][] utf8(String[] keys) {
-        return Arrays.stream(keys).map(key -> key == null ? null : utf8(key)).toArray(byte[][]::new);
-    }
-
-    private static Keys bytes(byte[][] keys) {
-        for (int i = 0; i < keys.length; i++) {
-            int place = i;
-            Objects.requireNonNull(keys[i], () -> "key " + place + " of the batch is null; nothing was done");
-        }
-        return new Keys(keys.length, (arena, from, count) -> {
-            long bytes = 0;
-            for (int i = from; i < from + count; i++) {
-                bytes += keys[i].length;
-            }
-            var data = arena.allocate(Math.max(bytes, 1));
-            var offsets = arena.allocate(8L * (count + 1), 8);
-            long end = 0;
-            for (int i = 0; i < count; i++) {
-                var key = keys[from + i];
-                MemorySegment.copy(key, 0, data, JAVA_BYTE, end, key.length);
-                end += key.length;
-                offsets.setAtIndex(JAVA_LONG, i + 1, end);
-            }
-            return packed(arena, 2, count, data, offsets);
-        });
-    }
 
     /** Takes the answers for some keys, and the failure if some of them were refused. */
     private interface Answers {
@@ -437,12 +301,12 @@ public final class Filter implements AutoCloseable {
 
     /** Makes a call for many keys, with an answer of {@code width} bytes each. */
     private void each(Verb verb, Keys keys, int width, Answers answers) {
-        for (int from = 0; from < keys.length(); from += CHUNK) {
-            int count = Math.min(CHUNK, keys.length() - from);
+        for (int from = 0; from < keys.length; from += CHUNK) {
+            int count = Math.min(CHUNK, keys.length - from);
             try (var arena = Arena.ofConfined()) {
-                var packed = keys.pack().apply(arena, from, count);
+                var packed = keys.pack.apply(arena, from, count);
                 var found = arena.allocate((long) width * count, 8);
-                int status = use(address -> (int) verb.batch.invokeExact(address, packed, found));
+                int status = status(address -> (int) verb.batch.invokeExact(address, packed, found));
                 var failure = status == 0 ? null : Library.failure(status);
                 if (failure != null && failure.status != CouaException.Status.FULL) {
                     throw failure;
@@ -453,7 +317,7 @@ public final class Filter implements AutoCloseable {
     }
 
     private boolean[] batch(Verb verb, Keys keys) {
-        var answers = new boolean[keys.length()];
+        var answers = new boolean[keys.length];
         each(verb, keys, 1, (found, from, count, full) -> {
             for (int i = 0; i < count; i++) {
                 answers[from + i] = found.get(JAVA_BYTE, i) == 1;
@@ -463,12 +327,6 @@ public final class Filter implements AutoCloseable {
             }
         });
         return answers;
-    }
-
-    private long[] counts(Keys keys) {
-        var copies = new long[keys.length()];
-        each(Verb.COUNT, keys, 8, (found, from, count, full) -> MemorySegment.copy(found, JAVA_LONG, 0, copies, from, count));
-        return copies;
     }
 
     /** Removes all keys. */
@@ -487,10 +345,7 @@ public final class Filter implements AutoCloseable {
     }
 
     private void merge(Filter other, MethodHandle call) {
-        other.use(from -> {
-            check(address -> (int) call.invokeExact(address, from));
-            return null;
-        });
+        check(address -> other.status(from -> (int) call.invokeExact(address, from)));
     }
 
     /** Makes all changes to an open file durable. */
@@ -524,7 +379,7 @@ public final class Filter implements AutoCloseable {
                 var length = arena.allocate(JAVA_LONG);
                 var bytes = arena.allocate(Math.max(capacity, 1));
                 long size = capacity;
-                int status = use(address -> (int) call.invokeExact(address, bytes, size, length));
+                int status = status(address -> (int) call.invokeExact(address, bytes, size, length));
                 if (status == 0) {
                     return bytes.asSlice(0, length.get(JAVA_LONG, 0)).toArray(JAVA_BYTE);
                 }

@@ -11,9 +11,11 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 
 /** The functions of coua.h. */
 final class Library {
@@ -54,17 +56,19 @@ final class Library {
         final MethodHandle batch;
 
         Verb(String name) {
-            // Only coua_insert() has no answer.
-            var answer = name.equals("coua_insert") ? new MemoryLayout[] {} : new MemoryLayout[] {ADDRESS};
-            bytes = status(name, join(answer, ADDRESS, ADDRESS, JAVA_LONG));
-            integer = status(name + "_u64", join(answer, ADDRESS, JAVA_LONG));
+            bytes = single(name, ADDRESS, ADDRESS, JAVA_LONG);
+            integer = single(name + "_u64", ADDRESS, JAVA_LONG);
             batch = status(name + "_batch", ADDRESS, ADDRESS, ADDRESS);
         }
 
-        private static MemoryLayout[] join(MemoryLayout[] last, MemoryLayout... first) {
-            var all = java.util.Arrays.copyOf(first, first.length + last.length);
-            System.arraycopy(last, 0, all, first.length, last.length);
-            return all;
+        /** A call for one key, whose last argument gets the answer. Only coua_insert() has none. */
+        private static MethodHandle single(String name, MemoryLayout... key) {
+            if (name.matches("coua_insert(_u64)?")) {
+                return MethodHandles.dropArguments(status(name, key), key.length, MemorySegment.class);
+            }
+            var arguments = Arrays.copyOf(key, key.length + 1);
+            arguments[key.length] = ADDRESS;
+            return status(name, arguments);
         }
     }
 
@@ -76,26 +80,25 @@ final class Library {
         return handle(name, FunctionDescriptor.of(JAVA_INT, arguments));
     }
 
-    /** A call that is checked. */
+    /** A call of the library. */
     interface Call {
         int invoke() throws Throwable;
-    }
-
-    /** Makes a call of the library, and throws what it fails with. */
-    static void check(Call call) {
-        int status = statusOf(call);
-        if (status != 0) {
-            throw failure(status);
-        }
     }
 
     static int statusOf(Call call) {
         try {
             return call.invoke();
-        } catch (RuntimeException refused) {
+        } catch (RuntimeException | Error refused) {
             throw refused; // such as that of a closed filter
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
+        }
+    }
+
+    /** Throws what the last call of this thread failed with. */
+    static void check(int status) {
+        if (status != 0) {
+            throw failure(status);
         }
     }
 

@@ -75,10 +75,10 @@ final class Compare {
 
     private static void batches(Filter filter) {
         int[] found = new int[2];
-        double inserted = nanoseconds(() -> blocks(0, filter::insertUniqueMany));
+        double inserted = nanoseconds(() -> blocks(0, keys -> filter.insertUniqueMany(Keys.of(keys))));
         double bits = 8.0 * filter.memory() / KEYS;
-        double lookup = nanoseconds(() -> blocks(0, keys -> found[0] += count(filter.containsMany(keys))));
-        double absent = nanoseconds(() -> blocks(KEYS, keys -> found[1] += count(filter.containsMany(keys))));
+        double lookup = nanoseconds(() -> blocks(0, keys -> found[0] += count(filter.containsMany(Keys.of(keys)))));
+        double absent = nanoseconds(() -> blocks(KEYS, keys -> found[1] += count(filter.containsMany(Keys.of(keys)))));
         // Insert-if-absent stores nothing for a key that is taken for another one, and finds it.
         row("coua, in batches", inserted, lookup, absent, bits, found[1], KEYS - found[0]);
     }

@@ -78,32 +78,32 @@ class FilterTest {
             var integers = LongStream.range(0, MANY).toArray();
             var texts = IntStream.range(0, MANY).mapToObj(i -> i == 0 ? new byte[0] : ("key " + i).getBytes(StandardCharsets.UTF_8));
             var keys = texts.toArray(byte[][]::new);
-            assertEquals(MANY, trues(filter.insertUniqueMany(integers)));
-            assertEquals(MANY, trues(filter.insertUniqueMany(keys)));
-            assertEquals(0, trues(filter.insertUniqueMany(keys)));
-            assertEquals(MANY, trues(filter.containsMany(keys)));
-            assertEquals(MANY, trues(filter.containsMany(integers)));
-            assertEquals(MANY, trues(filter.removeMany(integers)));
-            assertEquals(MANY, trues(filter.removeMany(keys)));
+            assertEquals(MANY, trues(filter.insertUniqueMany(Keys.of(integers))));
+            assertEquals(MANY, trues(filter.insertUniqueMany(Keys.of(keys))));
+            assertEquals(0, trues(filter.insertUniqueMany(Keys.of(keys))));
+            assertEquals(MANY, trues(filter.containsMany(Keys.of(keys))));
+            assertEquals(MANY, trues(filter.containsMany(Keys.of(integers))));
+            assertEquals(MANY, trues(filter.removeMany(Keys.of(integers))));
+            assertEquals(MANY, trues(filter.removeMany(Keys.of(keys))));
             assertEquals(0, filter.size());
             var strings = new String[] {"kestrel", "\ud83e\udd89", "", "kestrel"};
-            filter.insertMany(strings);
-            filter.insertMany(new long[] {7, 7});
-            filter.insertMany(new byte[][] {"kestrel".getBytes(StandardCharsets.UTF_8)});
-            assertArrayEquals(new long[] {3, 1, 1, 3}, filter.countMany(strings));
-            assertArrayEquals(new long[] {2, 0}, filter.countMany(new long[] {7, 8}));
-            assertArrayEquals(new boolean[] {false, true}, filter.insertUniqueMany(new String[] {"", "new"}));
-            assertArrayEquals(new boolean[] {true, false}, filter.containsMany(new String[] {"new", "absent"}));
-            assertArrayEquals(new boolean[] {true, false}, filter.removeMany(new String[] {"new", "new"}));
+            filter.insertMany(Keys.of(strings));
+            filter.insertMany(Keys.of(7, 7));
+            filter.insertMany(Keys.of("kestrel".getBytes(StandardCharsets.UTF_8)));
+            assertArrayEquals(new long[] {3, 1, 1, 3}, filter.countMany(Keys.of(strings)));
+            assertArrayEquals(new long[] {2, 0}, filter.countMany(Keys.of(7, 8)));
+            assertArrayEquals(new boolean[] {false, true}, filter.insertUniqueMany(Keys.of("", "new")));
+            assertArrayEquals(new boolean[] {true, false}, filter.containsMany(Keys.of("new", "absent")));
+            assertArrayEquals(new boolean[] {true, false}, filter.removeMany(Keys.of("new", "new")));
         }
     }
 
     @Test
     void fullAndDescribed() {
         try (var filter = new Filter(new Options().capacity(1000).rate(0.001))) {
-            filter.insertUniqueMany(LongStream.range(0, 900).toArray());
-            fails(Status.FULL, () -> filter.insertUniqueMany(LongStream.range(1000, 3000).toArray()));
-            assertEquals(900, trues(filter.containsMany(LongStream.range(0, 900).toArray())));
+            filter.insertUniqueMany(Keys.of(LongStream.range(0, 900).toArray()));
+            fails(Status.FULL, () -> filter.insertUniqueMany(Keys.of(LongStream.range(1000, 3000).toArray())));
+            assertEquals(900, trues(filter.containsMany(Keys.of(LongStream.range(0, 900).toArray()))));
             assertTrue(filter.rate() <= 0.001 && filter.memory() > 1000);
             assertTrue(filter.describe().contains("\"capacity\":1000"));
         }
@@ -113,7 +113,7 @@ class FilterTest {
     void aFullFilterTellsWhichKeysItRefused() {
         try (var filter = new Filter(new Options().capacity(1000).rate(0.001))) {
             var keys = LongStream.range(0, 200_000).toArray();
-            var full = assertThrows(FullException.class, () -> filter.insertUniqueMany(keys));
+            var full = assertThrows(FullException.class, () -> filter.insertUniqueMany(Keys.of(keys)));
             assertEquals(Status.FULL, full.status);
             assertEquals(1000, trues(full.isNew()));
             var isRefused = new boolean[keys.length];
@@ -133,9 +133,9 @@ class FilterTest {
     @Test
     void removedKeysTakeNoOthersAlong() {
         try (var filter = new Filter(new Options().capacity(200_000).rate(0.001))) {
-            filter.insertMany(LongStream.range(0, 150_000).toArray());
-            assertEquals(75_000, trues(filter.removeMany(LongStream.range(0, 75_000).toArray())));
-            assertEquals(75_000, trues(filter.containsMany(LongStream.range(75_000, 150_000).toArray())));
+            filter.insertMany(Keys.of(LongStream.range(0, 150_000).toArray()));
+            assertEquals(75_000, trues(filter.removeMany(Keys.of(LongStream.range(0, 75_000).toArray()))));
+            assertEquals(75_000, trues(filter.containsMany(Keys.of(LongStream.range(75_000, 150_000).toArray()))));
         }
     }
 
@@ -146,7 +146,7 @@ class FilterTest {
             for (var key : List.of("\ud800", "a\udc00b", "\udc00\ud800", "\ud83e")) {
                 assertThrows(IllegalArgumentException.class, () -> filter.insert(key));
                 assertThrows(IllegalArgumentException.class, () -> filter.contains(key));
-                assertThrows(IllegalArgumentException.class, () -> filter.insertUniqueMany(new String[] {"good", key}));
+                assertThrows(IllegalArgumentException.class, () -> filter.insertUniqueMany(Keys.of("good", key)));
             }
             assertEquals(0, filter.size());
             filter.insert("a\ud83e\udd89b");
@@ -196,7 +196,7 @@ class FilterTest {
         try (var filter = new Filter()) {
             var keys = IntStream.range(0, MANY).mapToObj(i -> ("key " + i).getBytes(StandardCharsets.UTF_8)).toArray(byte[][]::new);
             keys[MANY - 1] = null;
-            assertThrows(NullPointerException.class, () -> filter.insertUniqueMany(keys));
+            assertThrows(NullPointerException.class, () -> filter.insertUniqueMany(Keys.of(keys)));
             assertEquals(0, filter.size());
         }
     }
@@ -209,7 +209,7 @@ class FilterTest {
                 try {
                     for (long key = number;; key++) {
                         filter.insertUnique(key);
-                        filter.containsMany(new long[] {key, 1, 2});
+                        filter.containsMany(Keys.of(key, 1, 2));
                     }
                 } catch (IllegalStateException closed) {
                     // as it should be
@@ -355,7 +355,7 @@ class FilterTest {
             var firsts = new int[4];
             var threads = IntStream.range(0, 4).mapToObj(number -> Thread.ofPlatform().start(() -> {
                 for (long from = 0; from < 50_000; from += 1000) {
-                    firsts[number] += trues(filter.insertUniqueMany(LongStream.range(from, from + 1000).toArray()));
+                    firsts[number] += trues(filter.insertUniqueMany(Keys.of(LongStream.range(from, from + 1000).toArray())));
                     filter.contains("kestrel " + from);
                 }
             })).toList();
@@ -401,7 +401,7 @@ class FilterTest {
         Files.write(folder.resolve("some"), some.toByteArray());
         run(program, "add", "made-by-coua", "some");
         try (var filter = Filter.load(folder.resolve("made-by-coua"), new Options())) {
-            var found = filter.containsMany(keys.toArray(byte[][]::new));
+            var found = filter.containsMany(Keys.of(keys.toArray(byte[][]::new)));
             for (int i = 0; i < MANY; i++) {
                 assertEquals(i % 2 == 0, found[i]);
                 assertEquals(found[i], filter.contains(keys.get(i)));
