@@ -1,7 +1,8 @@
 //! Options of a new filter: numbers of eight bytes each. NaN selects the default.
 
 use coua::window::{AgeFrom, Clock, Generations, Window};
-use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
+use coua::{KeyHasher, WhenFull};
+use coua_store::Requirements;
 
 pub(crate) struct Options<'a> {
     pub(crate) input: &'a [u8],
@@ -38,13 +39,26 @@ impl Options<'_> {
         Some(f64::from_bits(self.bits(at))).filter(|number| !number.is_nan())
     }
 
+    fn whole(&self, at: usize) -> Option<u64> {
+        self.number(at).map(|number| number as u64)
+    }
+
     /// Makes the filter.
     pub(crate) fn build(&self) -> Result<Generations, String> {
-        let built = match self.window()? {
-            None => self.builder().build().map(Generations::from),
-            Some(window) => self.builder().build_window(window),
+        let wanted = Requirements {
+            capacity: self.whole(CAPACITY),
+            rate: self.number(RATE),
+            max_items: self.whole(MAX_ITEMS),
+            hash_bits: self.number(HASH_BITS).map(|bits| bits as u32),
+            when_full: self.number(WHEN_FULL).map(|number| match number {
+                1.0 => WhenFull::Refuse,
+                2.0 => WhenFull::ExceedRate,
+                _ => WhenFull::Grow,
+            }),
+            hasher: Some(KeyHasher::xxh3(self.bits(SEED))),
+            window: self.window()?,
         };
-        built.map_err(|error| error.to_string())
+        wanted.build().map_err(|error| error.to_string())
     }
 
     fn window(&self) -> Result<Option<Window>, String> {
@@ -65,26 +79,5 @@ impl Options<'_> {
         let window = Window::new(clock, length as u64, generations);
         let by = if by == Some(1.0) { AgeFrom::LastSeen } else { AgeFrom::FirstSeen };
         window.map(|window| Some(window.counted_from(by))).map_err(|error| error.to_string())
-    }
-
-    fn builder(&self) -> CuckooFilterBuilder {
-        let mut builder = CuckooFilter::builder().hasher(KeyHasher::xxh3(self.bits(SEED)));
-        if let Some(items) = self.number(CAPACITY) {
-            builder = builder.capacity(items as u64);
-        }
-        if let Some(items) = self.number(MAX_ITEMS) {
-            builder = builder.max_items(items as u64);
-        }
-        if let Some(rate) = self.number(RATE) {
-            builder = builder.rate(rate);
-        }
-        if let Some(bits) = self.number(HASH_BITS) {
-            builder = builder.hash_bits(bits as u32);
-        }
-        builder.when_full(match self.number(WHEN_FULL) {
-            Some(1.0) => WhenFull::Refuse,
-            Some(2.0) => WhenFull::ExceedRate,
-            _ => WhenFull::Grow,
-        })
     }
 }

@@ -32,24 +32,16 @@ enum Place {
 
 impl From<SharedCuckooFilter> for coua_filter {
     fn from(filter: SharedCuckooFilter) -> Self {
-        Self {
-            is_poisoned: AtomicBool::new(false),
-            hasher: filter.hasher(),
-            is_timed: false,
-            place: Place::Shared(filter),
-            key_note: None,
-        }
+        Self::new(filter.hasher(), Place::Shared(filter))
     }
 }
 
 impl From<State> for coua_filter {
     fn from(state: State) -> Self {
         Self {
-            is_poisoned: AtomicBool::new(false),
-            hasher: state.hasher(),
             is_timed: state.is_timed(),
             key_note: state.key_note(),
-            place: Place::Locked(RwLock::new(state)),
+            ..Self::new(state.hasher(), Place::Locked(RwLock::new(state)))
         }
     }
 }
@@ -61,6 +53,10 @@ impl From<Generations> for coua_filter {
 }
 
 impl coua_filter {
+    fn new(hasher: KeyHasher, place: Place) -> Self {
+        Self { is_poisoned: AtomicBool::new(false), hasher, is_timed: false, place, key_note: None }
+    }
+
     /// A filter that was read from a file into memory.
     pub(crate) fn loaded(view: View) -> Self {
         let key_note = key_note(&view);

@@ -1,5 +1,6 @@
 //! How a filter is to be.
 
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use coua::window::{AgeFrom, Clock, Generations, Window};
@@ -85,20 +86,6 @@ pub(crate) struct Wanted {
 }
 
 impl coua_options {
-    const NONE: Self = Self {
-        size: size_of::<Self>(),
-        capacity: 0,
-        rate: 0.0,
-        max_items: 0,
-        seed: 0,
-        key: ptr::null(),
-        window_length: 0,
-        window_clock: 0,
-        window_generations: 0,
-        window_by: 0,
-        hash_bits: 0,
-        when_full: 0,
-    };
     /// Bytes of the options of version 0.1, which every caller knows.
     const LEAST_SIZE: usize = size_of::<Self>();
 
@@ -128,17 +115,17 @@ impl coua_options {
         Self::check_size(size)?;
         // SAFETY: the caller's promise.
         let bytes = unsafe { pointer::values(options.cast::<u8>(), size, "options") }?;
-        let mut known = Self::NONE;
+        let mut known = MaybeUninit::<Self>::zeroed();
         let (ours, unknown) = bytes.split_at(size.min(size_of::<Self>()));
         if unknown.iter().any(|byte| *byte != 0) {
             return Err(Failure::invalid(
                 "options has a field that this version does not know; link the libcoua of this coua.h",
             ));
         }
-        // SAFETY: both are that long, and every bit pattern is a value of each field.
-        unsafe { ptr::copy_nonoverlapping(ours.as_ptr(), (&raw mut known).cast(), ours.len()) };
-        // SAFETY: the caller's promise.
-        unsafe { known.understood() }
+        // SAFETY: both are that long.
+        unsafe { ptr::copy_nonoverlapping(ours.as_ptr(), known.as_mut_ptr().cast(), ours.len()) };
+        // SAFETY: every bit pattern is a value of each field; the rest is the caller's promise.
+        unsafe { known.assume_init().understood() }
     }
 
     /// # Safety

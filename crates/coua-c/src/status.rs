@@ -34,29 +34,24 @@ pub enum coua_status {
     COUA_PANIC = 11,
 }
 
-use coua_status::{
-    COUA_BUSY, COUA_FULL, COUA_INVALID, COUA_IO, COUA_MISMATCH, COUA_NOT_A_FILTER, COUA_OK,
-    COUA_OUT_OF_MEMORY, COUA_PANIC, COUA_POISONED, COUA_TOO_SMALL, COUA_UNSUPPORTED,
-};
-
-/// Each with its name, in the order of their numbers.
-const NAMES: [(coua_status, &CStr); 12] = [
-    (COUA_OK, c"COUA_OK"),
-    (COUA_INVALID, c"COUA_INVALID"),
-    (COUA_FULL, c"COUA_FULL"),
-    (COUA_OUT_OF_MEMORY, c"COUA_OUT_OF_MEMORY"),
-    (COUA_NOT_A_FILTER, c"COUA_NOT_A_FILTER"),
-    (COUA_MISMATCH, c"COUA_MISMATCH"),
-    (COUA_IO, c"COUA_IO"),
-    (COUA_BUSY, c"COUA_BUSY"),
-    (COUA_UNSUPPORTED, c"COUA_UNSUPPORTED"),
-    (COUA_TOO_SMALL, c"COUA_TOO_SMALL"),
-    (COUA_POISONED, c"COUA_POISONED"),
-    (COUA_PANIC, c"COUA_PANIC"),
+/// The names, in the order of the numbers.
+const NAMES: [&CStr; 12] = [
+    c"COUA_OK",
+    c"COUA_INVALID",
+    c"COUA_FULL",
+    c"COUA_OUT_OF_MEMORY",
+    c"COUA_NOT_A_FILTER",
+    c"COUA_MISMATCH",
+    c"COUA_IO",
+    c"COUA_BUSY",
+    c"COUA_UNSUPPORTED",
+    c"COUA_TOO_SMALL",
+    c"COUA_POISONED",
+    c"COUA_PANIC",
 ];
 
 /// The name of the status with this number.
 pub(crate) fn name_of(number: i32) -> &'static CStr {
-    let found = NAMES.iter().find(|(status, _)| *status as i32 == number);
-    found.map_or(c"unknown status", |(_, name)| name)
+    let found = usize::try_from(number).ok().and_then(|number| NAMES.get(number));
+    found.unwrap_or(&c"unknown status")
 }

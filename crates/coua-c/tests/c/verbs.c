@@ -288,6 +288,7 @@ static void windows(void) {
 int main(void) {
     CHECK(strcmp(coua_version(), COUA_VERSION) == 0);
     CHECK(strcmp(coua_status_name(COUA_FULL), "COUA_FULL") == 0);
+    CHECK(strcmp(coua_status_name(COUA_PANIC), "COUA_PANIC") == 0);
     CHECK(strcmp(coua_status_name(-3), "unknown status") == 0);
     coua_options secret = options_of();
     secret.key = (const uint8_t *)"0123456789abcdef";
