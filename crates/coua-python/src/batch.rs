@@ -71,7 +71,9 @@ impl Batch {
             self.add_null()?;
         } else {
             let hash = key::hash(item, self.hasher);
-            self.hashes.push(hash.inspect_err(|error| note_place(py, error, place))?);
+            self.hashes.push(hash.inspect_err(|error| {
+                error.add_note(py, format!("(key {place} of the batch)")).ok();
+            })?);
         }
         if place.is_multiple_of(BETWEEN_SIGNALS) {
             py.check_signals()?;
@@ -232,9 +234,4 @@ impl Column for Batch {
 pub(crate) struct Outcome<A> {
     pub(crate) answers: Vec<A>,
     pub(crate) stopped: Option<BatchFull>,
-}
-
-/// Adds to an error which item of the batch it is about.
-fn note_place(py: Python<'_>, error: &PyErr, place: usize) {
-    error.add_note(py, format!("(key {place} of the batch)")).ok();
 }

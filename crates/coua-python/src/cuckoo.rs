@@ -48,7 +48,8 @@ impl CuckooFilter {
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keywords = keywords.map_or_else(|| PyDict::new(py), Clone::clone);
-        let options = Options::take(&keywords)?.sized(capacity.map(|it| it.0), rate);
+        let mut options = Options::take(&keywords)?;
+        (options.wanted.capacity, options.wanted.rate) = (capacity.map(|it| it.0), rate);
         check_empty(&keywords)?;
         Ok(Self::of(options.build()?, &Notes::default()))
     }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use coua::window::Generations;
 use coua_store::{Lock, Options as StoreOptions, Reason, StoreError, Wait};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -90,10 +89,7 @@ fn written(
 ) -> PyResult<State> {
     // Before the file is created, so that a failure leaves none.
     let new = if lock.is_new() { Some(wanted.build()?) } else { None };
-    let store = py.detach(|| match new {
-        Some(filter) => options.write_locked(lock, Some(move || filter)),
-        None => options.write_locked(lock, None::<fn() -> Generations>),
-    });
+    let store = py.detach(|| options.write_locked(lock, new.map(|new| || new)));
     store.map(|store| State::Written(Box::new(store))).map_err(|error| error::store(&error))
 }
 

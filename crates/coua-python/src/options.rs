@@ -21,35 +21,16 @@ const AGES: [(&str, AgeFrom); 2] = [("first", AgeFrom::FirstSeen), ("last", AgeF
 /// The options of a filter; `None` if not given.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    wanted: Requirements,
+    pub(crate) wanted: Requirements,
     pub(crate) key: Option<[u8; 16]>,
 }
 
-/// A seed or a secret key.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Hashing {
-    seed: Option<u64>,
-    key: Option<[u8; 16]>,
-}
-
-impl Hashing {
-    /// From `seed` and `key`, which exclude each other.
-    pub(crate) fn new(seed: Option<Whole<u64>>, key: Option<Secret>) -> PyResult<Self> {
-        if seed.is_some() && key.is_some() {
-            return Err(error::value("seed and key exclude each other; use one"));
-        }
-        Ok(Self { seed: seed.map(|it| it.0), key: key.map(|it| it.0) })
-    }
-
-    fn is_given(self) -> bool {
-        self.seed.is_some() || self.key.is_some()
-    }
-
-    pub(crate) fn hasher(self) -> KeyHasher {
-        match self.key {
-            Some(key) => KeyHasher::siphash13(key),
-            None => KeyHasher::xxh3(self.seed.unwrap_or(0)),
-        }
+/// The hash with a seed or a secret key, which exclude each other.
+pub(crate) fn hasher(seed: Option<Whole<u64>>, key: Option<Secret>) -> PyResult<Option<KeyHasher>> {
+    match (seed, key) {
+        (Some(_), Some(_)) => Err(error::value("seed and key exclude each other; use one")),
+        (Some(seed), None) => Ok(Some(KeyHasher::xxh3(seed.0))),
+        (None, key) => Ok(key.map(|key| KeyHasher::siphash13(key.0))),
     }
 }
 
@@ -86,22 +67,17 @@ pub(crate) fn check_empty(keywords: &Bound<'_, PyDict>) -> PyResult<()> {
 impl Options {
     /// The options of a filter that never forgets.
     pub(crate) fn take(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let mut wanted = Requirements {
+        let key = take::<Secret>(keywords, "key")?;
+        let wanted = Requirements {
             capacity: number(keywords, "capacity")?,
             rate: take(keywords, "rate")?,
             max_items: number(keywords, "max_items")?,
             hash_bits: number(keywords, "hash_bits")?,
             when_full: named(keywords, "when_full", &WHEN_FULL)?,
-            ..Requirements::default()
+            hasher: hasher(take(keywords, "seed")?, key)?,
+            window: None,
         };
-        let hashing = Hashing::new(take(keywords, "seed")?, take(keywords, "key")?)?;
-        wanted.hasher = hashing.is_given().then(|| hashing.hasher());
-        Ok(Self { wanted, key: hashing.key })
-    }
-
-    /// Options with this size, which is given beside the keywords.
-    pub(crate) fn sized(self, capacity: Option<u64>, rate: Option<f64>) -> Self {
-        Self { wanted: Requirements { capacity, rate, ..self.wanted }, ..self }
+        Ok(Self { wanted, key: key.map(|key| key.0) })
     }
 
     /// Options of a window with this length or number of items, whose keywords begin with this.

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::batch::Nulls;
 use crate::collect::batch_of;
-use crate::options::Hashing;
+use crate::options::hasher;
 use crate::values::{Secret, Whole};
 
 /// The shard of each key, from 1 to `of`, as the program's `--shard 1/8` to `--shard 8/8`.
@@ -29,7 +29,7 @@ pub(crate) fn shards<'py>(
     if of == 0 {
         return Err(PyValueError::new_err("cannot divide keys into 0 shards"));
     }
-    let batch = batch_of(keys, Hashing::new(seed, key)?.hasher(), Nulls::named(null)?)?;
+    let batch = batch_of(keys, hasher(seed, key)?.unwrap_or_default(), Nulls::named(null)?)?;
     let shards = batch.hashes().iter().map(|hash| hash.share(of) + 1).collect();
     Ok(PyArray1::from_vec(keys.py(), batch.spread(shards, 1)))
 }
