@@ -8,7 +8,7 @@ use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, HashAlgorithm, KeyHash
 /// Requirements on a filter. `None` means any value.
 ///
 /// ```
-/// use coua::{CuckooFilter, KeyHasher, WhenFull};
+/// use coua::CuckooFilter;
 /// use coua_store::Requirements;
 /// let wanted = Requirements { hash_bits: Some(40), ..Requirements::default() };
 /// assert!(wanted.difference(&wanted.build()?).is_none());
