@@ -8,14 +8,14 @@ mod recorder;
 mod run_plan;
 
 pub(crate) use recorder::{Recorder, RunEnd};
-pub(crate) use run_plan::{Mode, Plan, ResumeJob, ResumeOptions, Undo};
+pub(crate) use run_plan::{Mode, ResumeJob, ResumeOptions, Undo};
 
 use crate::filter::Counts;
 use crate::output::Outputs;
 use crate::runs::{Place, Role, Run, Runs};
 use crate::terminal::{Failure, Report, Result, counted, grouped};
 use coua_store::Notes as FilterNotes;
-use run_plan::{EarlierWork, SavedState};
+use run_plan::{Plan, SavedState};
 use serde_json::{Value, json};
 
 /// A run that begins or is resumed.
@@ -45,67 +45,48 @@ const MOST_PLACES: usize = FilterNotes::MOST / 2;
 impl ResumeJob<'_> {
     /// Begins the run, or resumes the interrupted one, as planned. `runs` are those that the filter remembers.
     pub(crate) fn begin(&self, runs: &mut Runs, plan: Plan) -> Result<Started> {
-        match plan {
-            Plan::Continue(earlier) => self.resume(runs, earlier),
-            Plan::Start { forgotten } => self.start(runs, &forgotten),
-        }
-    }
-
-    fn start(&self, runs: &mut Runs, forgotten: &[u64]) -> Result<Started> {
-        let is_resumable = self.obstacle.is_none() && self.check_room(&self.run)?;
-        let mut started = Started::new(Outputs::open(self.output_spec)?);
-        let has_outputs = self.run.outputs().next().is_some();
-        let mut is_repeatable = self.options.mode == Mode::Resume;
-        for run in forgotten.iter().filter_map(|number| runs.by_number.remove(number)) {
-            is_repeatable |= SavedState::of(&run).is_repeatable;
-        }
-        started.must_commit = has_outputs && (is_resumable || !forgotten.is_empty());
-        if is_resumable {
-            let number = runs.add(self.run.clone());
-            let mut recorder = Recorder::new(Some(number), &self.run.places, self);
-            recorder.is_repeatable = is_repeatable;
-            if has_outputs {
-                recorder.record(runs, started.outputs.sync()?, &started.counts);
-            }
-            started.recorder = Some(recorder);
-        } else if self.run.job.is_dedup() {
-            // Records that were printed to a pipe must not be printed again, even if this process is killed. Other
-            // commands would count a part twice if they cannot be resumed.
-            let outputs = self.run.outputs().cloned().collect();
-            let run = Run { has_ended: true, places: outputs, ..self.run.clone() };
-            let is_noted = has_outputs && excess(&run).is_none();
-            let number = is_noted.then(|| runs.add(run));
-            started.recorder = Some(Recorder::new(number, &[], self));
-        }
-        Ok(started)
-    }
-
-    fn resume(&self, runs: &mut Runs, earlier: EarlierWork) -> Result<Started> {
-        let EarlierWork { run, number, replaced } = earlier;
-        if number.is_none() {
-            self.check_room(&run)?;
-        }
-        runs.is_resumed = run.records > 0;
+        let Plan { mut run, is_continued, number, replaced } = plan;
+        let is_resumable =
+            self.obstacle.is_none() && (number.is_some() || self.check_room(&run)?);
         let places: Vec<_> = run.outputs().cloned().collect();
-        let outputs = Outputs::resume(&places, self.output_spec)?;
-        let SavedState { counts, is_repeatable } = SavedState::of(&run);
-        let is_repeatable = is_repeatable || self.options.mode == Mode::Resume;
-        let files = run.places.clone();
-        let mut has_changed = true;
-        if let Some(known) = number.and_then(|number| runs.by_number.get_mut(&number)) {
-            has_changed = known.has_ended != run.has_ended;
-            known.has_ended = run.has_ended;
-        }
-        let number = number.unwrap_or_else(|| {
-            for number in replaced {
-                runs.by_number.remove(&number);
-            }
-            runs.add(Run { has_ended: false, ..run })
+        let outputs = if is_continued {
+            Outputs::resume(&places, self.output_spec)?
+        } else {
+            Outputs::open(self.output_spec)?
+        };
+        let mut started = Started::new(outputs);
+        runs.is_resumed = run.records > 0;
+        let before = number.and_then(|number| runs.by_number.get(&number).cloned());
+        let mut state = SavedState::of(&run);
+        state.is_repeatable |= self.options.mode == Mode::Resume || !places.is_empty();
+        let replaced = replaced.iter().filter_map(|number| runs.by_number.remove(number));
+        let has_replaced = replaced.fold(false, |_, old| {
+            state.is_repeatable |= SavedState::of(&old).is_repeatable;
+            true
         });
-        let mut recorder = Recorder::new(Some(number), &files, self);
-        recorder.is_repeatable = is_repeatable;
-        let must_commit = !places.is_empty() && has_changed;
-        Ok(Started { recorder: Some(recorder), outputs, counts, must_commit })
+        started.counts = state.counts;
+        // Other commands would count a part twice if they cannot be resumed.
+        if !is_resumable && !run.job.is_dedup() {
+            started.must_commit = has_replaced;
+            return Ok(started);
+        }
+        if !is_resumable {
+            run.places.clone_from(&places);
+        }
+        let files = if is_resumable { run.places.clone() } else { Vec::new() };
+        // Records that were printed to a pipe must not be printed again, even if this process is killed.
+        let is_noted = is_resumable || !places.is_empty() && excess(&run).is_none();
+        let number = is_noted.then(|| runs.add(number, run));
+        let mut recorder = Recorder::new(number, &files, self);
+        recorder.is_repeatable = state.is_repeatable;
+        if !is_continued && !places.is_empty() {
+            recorder.record(runs, started.outputs.sync()?, &started.counts);
+        }
+        let is_changed =
+            number.is_some_and(|number| before.as_ref() != runs.by_number.get(&number));
+        started.must_commit = !places.is_empty() && is_changed;
+        started.recorder = Some(recorder);
+        Ok(started)
     }
 
     /// Whether a run is small enough to be recorded. Says so if it is not, or returns an error with `--resume`.
@@ -182,7 +163,7 @@ fn object(run: &Run) -> Value {
         "inputs": run.inputs().map(position).collect::<Vec<_>>(),
         "outputs": run.outputs().map(position).collect::<Vec<_>>(),
         // The reason why it cannot be resumed.
-        "obstacle": run.places.iter().find_map(obstacle),
+        "obstacle": obstacle(run),
     })
 }
 
@@ -196,9 +177,15 @@ fn position(place: &Place) -> Value {
     position
 }
 
-fn obstacle(place: &Place) -> Option<String> {
-    let moved = place.check_length().err()?;
-    Some(format!("{}: {moved}", place.path.display()))
+fn obstacle(run: &Run) -> Option<String> {
+    let is_stream = run.inputs().next().is_none();
+    let stream = is_stream.then(|| "its input is read only once".to_owned());
+    stream.or_else(|| {
+        run.places.iter().find_map(|place| {
+            let moved = place.check_length().err()?;
+            Some(format!("{}: {moved}", place.path.display()))
+        })
+    })
 }
 
 /// The names of a filter's runs, for a message. `None` without runs.

@@ -20,10 +20,10 @@ pub(crate) enum RunEnd {
     Early,
 }
 
-/// The most ended runs that are remembered: 64 that count twice if they are repeated, and 64 others.
+/// The most ended runs of a kind that are remembered: those that count twice if they are repeated, and others.
 const MOST_ENDED: usize = 64;
 
-/// The progress of a run with options, which is recorded in the filter's notes.
+/// The progress of a run, which is recorded in the filter's notes.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// The number of the run; `None` if it can neither be resumed nor has files as outputs.
@@ -32,10 +32,15 @@ pub(crate) struct Recorder {
     is_resumable: bool,
     /// The inputs have paused: nothing follows that could make a checkpoint due later.
     has_paused: bool,
-    positions: Positions,
+    inputs: Vec<Position>,
+    /// The input that is being read.
+    current: usize,
     /// The format of the inputs' records.
     format: RecordFormat,
-    schedule: CheckpointTimer,
+    /// The time between checkpoints.
+    every: Duration,
+    /// When the next checkpoint is due.
+    due: Instant,
     /// See [`SavedState`].
     pub(super) is_repeatable: bool,
     verbosity: Verbosity,
@@ -45,66 +50,70 @@ pub(crate) struct Recorder {
 /// everywhere takes seconds to write.
 const SHARE: u32 = 10;
 
-/// Decides when a checkpoint is due.
-#[derive(Debug)]
-struct CheckpointTimer {
-    every: Duration,
-    /// When the last checkpoint began.
-    began: Instant,
-    /// When the last checkpoint ended.
-    last: Instant,
-}
-
-impl CheckpointTimer {
-    fn new(every: Duration) -> Self {
-        let now = Instant::now();
-        Self { every, began: now, last: now }
-    }
-
-    /// Makes a checkpoint.
-    fn run(&mut self, checkpoint: impl FnOnce() -> Result<()>) -> Result<()> {
-        self.began = Instant::now();
-        checkpoint()?;
-        self.last = Instant::now();
-        Ok(())
-    }
-
-    fn is_due(&self) -> bool {
-        let rest = if self.every.is_zero() { 0 } else { SHARE - 1 };
-        let took = self.last.saturating_duration_since(self.began);
-        self.last.elapsed() >= self.every.max(rest * took)
-    }
-}
-
 impl Recorder {
-    /// The recorder of the run with this number, whose inputs can be read again if there are `files`.
+    /// The recorder of the run with this number, whose inputs can be read again if there are `files`. It begins at their
+    /// starts, or where an earlier run has come to.
     pub(super) fn new(number: Option<u64>, files: &[Place], job: &ResumeJob<'_>) -> Self {
+        let every = job.options.every.unwrap_or(USUAL_TIME);
+        let inputs = files.iter().filter(|place| place.role == Role::Input);
         Self {
             number,
             is_resumable: !files.is_empty(),
             has_paused: false,
-            positions: Positions::at(files),
+            inputs: inputs.map(|place| Position { place: place.clone(), met: 0 }).collect(),
+            current: 0,
             format: job.output_spec.format.clone(),
-            schedule: CheckpointTimer::new(job.options.every.unwrap_or(USUAL_TIME)),
+            every,
+            due: Instant::now() + every,
             is_repeatable: false,
             verbosity: job.verbosity,
         }
     }
 
-    /// The records that are already done.
+    /// The records that the previous run has done.
     pub(crate) fn done(&self) -> DoneRecords {
-        self.positions.done()
+        self.inputs.iter().map(Position::done).collect()
     }
 
     /// Enters a block.
     pub(crate) fn enter(&mut self, block: &Block) -> Result<()> {
         self.has_paused = !self.is_resumable && block.ends.is_empty();
-        self.positions.enter(block, &self.format)
+        self.end_before(block.input)?;
+        let Some(position) = self.inputs.get_mut(block.input) else { return Ok(()) };
+        let done = position.done().before_end_of(block, &self.format);
+        if done < position.place.records {
+            (position.place.records, position.place.note) = (done, 0);
+        }
+        position.met = block.records_before + block.len() as u64;
+        if position.remaining() == 0 {
+            position.pass(block, &self.format);
+        }
+        Ok(())
     }
 
     /// Marks the records of the block from `place` on as not done.
     pub(crate) fn roll_back(&mut self, block: &Block, place: usize) {
-        self.positions.roll_back(block, place);
+        if let Some(position) = self.inputs.get_mut(block.input) {
+            position.met = block.records_before + place as u64;
+            (position.place.records, position.place.note) = (position.met, 0);
+        }
+    }
+
+    /// Ends the inputs before this one. Returns an error if one has fewer records than were done.
+    fn end_before(&mut self, input: usize) -> Result<()> {
+        while self.current < input.min(self.inputs.len()) {
+            let position = &self.inputs[self.current];
+            if position.remaining() > 0 {
+                let found = counted(position.met, "record");
+                let done = grouped(position.place.records);
+                let reason = format!(
+                    "--resume: has {found}, fewer than the {done} already processed; restore it"
+                );
+                return Err(Failure::at(position.place.path.display(), reason));
+            }
+            self.current += 1;
+        }
+        Ok(())
     }
 
     /// Whether the run can be resumed.
@@ -114,11 +123,13 @@ impl Recorder {
 
     /// For inputs that may pause, the time after which earlier records are saved.
     pub(crate) fn pause(&self) -> Option<Duration> {
-        (!self.is_resumable).then_some(self.schedule.every)
+        (!self.is_resumable).then_some(self.every)
     }
 
+    /// Whether a checkpoint is due: not while the previous run got farther in the current input.
     pub(crate) fn is_due(&self) -> bool {
-        !self.positions.is_repeating() && (self.has_paused || self.schedule.is_due())
+        let is_repeating = self.inputs.get(self.current).is_some_and(|it| it.remaining() > 0);
+        !is_repeating && (self.has_paused || Instant::now() >= self.due)
     }
 
     /// Commits the progress of the run. All answers must be in the outputs, and synced.
@@ -128,11 +139,15 @@ impl Recorder {
         synced: Synced,
         counts: &Counts,
     ) -> Result<()> {
-        self.is_repeatable |= self.positions.records() > 0;
+        self.is_repeatable |= self.is_resumable;
         if let Some(runs) = filter.runs() {
             self.record(runs, synced, counts);
         }
-        self.schedule.run(|| filter.commit(Stage::Checkpoint))
+        let began = Instant::now();
+        filter.commit(Stage::Checkpoint)?;
+        let rest = if self.every.is_zero() { 0 } else { SHARE - 1 };
+        self.due = Instant::now() + self.every.max(rest * began.elapsed());
+        Ok(())
     }
 
     /// Records the end of a run, for the next commit. Returns whether the run is left as it is, because it can be
@@ -146,7 +161,7 @@ impl Recorder {
         counts: &Counts,
     ) -> Result<bool> {
         if ending == RunEnd::Whole {
-            self.positions.end()?;
+            self.end_before(self.inputs.len())?;
         }
         let Some(runs) = filter.runs() else { return Ok(false) };
         self.record(runs, synced, counts);
@@ -162,31 +177,33 @@ impl Recorder {
         let Some(run) = self.number.and_then(|number| runs.by_number.get_mut(&number)) else {
             return;
         };
-        run.places = self.positions.places().chain(synced).collect();
-        let records = if self.is_resumable { self.positions.records() } else { counts.answered() };
+        let places = self.inputs.iter().map(|position| &position.place);
+        let records = if self.is_resumable {
+            places.clone().map(|place| place.records).sum()
+        } else {
+            counts.answered()
+        };
+        run.places = places.cloned().chain(synced).collect();
         if run.records != records {
-            (run.records, run.has_ended) = (records, !self.is_resumable);
+            (run.records, run.has_ended) = (records, false);
         }
         run.state = SavedState { counts: *counts, is_repeatable: self.is_repeatable }.value();
     }
 
     /// Records that the run has ended, and forgets the oldest if there are too many.
     fn record_end(&self, filter: &str, runs: &mut Runs) {
-        let Some(number) = self.number else { return };
         // If the run had ended before, there was nothing more to do.
-        let is_done = |run: &Run| self.is_resumable && run.has_ended;
-        let Some(run) = runs.by_number.get(&number).filter(|run| !is_done(run)).cloned() else {
+        let Some(number) = self.number.filter(|number| !runs.by_number[number].has_ended) else {
             return;
         };
-        runs.by_number.remove(&number);
+        let Some(run) = runs.by_number.remove(&number) else { return };
         let holds_records = run.outputs().any(|place| place.offset > 0);
-        let is_repeatable = self.is_repeatable || run.outputs().next().is_some();
-        if !(holds_records || self.is_resumable && is_repeatable) {
+        if !(holds_records || self.is_resumable && self.is_repeatable) {
             return;
         }
         let counts_twice = run.job.counts();
         // Adds it as the newest.
-        runs.add(Run { has_ended: true, ..run });
+        runs.add(None, Run { has_ended: true, ..run });
         let is_alike = |run: &Run| run.has_ended && run.job.counts() == counts_twice;
         let ended = runs.by_number.iter().rev().filter(|(_, run)| is_alike(run)).skip(MOST_ENDED);
         let forgotten: Vec<u64> = ended.map(|(number, _)| *number).collect();
@@ -231,87 +248,5 @@ impl Position {
         self.place.records = self.met;
         self.place.offset = block.consumed - block.consumed_before;
         self.place.sum = block.sum;
-    }
-}
-
-/// The positions of a run in all its inputs.
-#[derive(Debug)]
-struct Positions {
-    inputs: Vec<Position>,
-    /// The input that is being read.
-    current: usize,
-}
-
-impl Positions {
-    /// The positions of a run that begins at these places, or was interrupted there.
-    fn at(places: &[Place]) -> Self {
-        let inputs = places.iter().filter(|place| place.role == Role::Input);
-        let inputs = inputs.map(|place| Position { place: place.clone(), met: 0 }).collect();
-        Self { inputs, current: 0 }
-    }
-
-    /// The records that the previous run has done.
-    fn done(&self) -> DoneRecords {
-        self.inputs.iter().map(Position::done).collect()
-    }
-
-    /// Enters a block.
-    fn enter(&mut self, block: &Block, format: &RecordFormat) -> Result<()> {
-        self.end_before(block.input)?;
-        let Some(position) = self.inputs.get_mut(block.input) else { return Ok(()) };
-        let done = position.done().before_end_of(block, format);
-        if done < position.place.records {
-            (position.place.records, position.place.note) = (done, 0);
-        }
-        position.met = block.records_before + block.len() as u64;
-        if position.remaining() == 0 {
-            position.pass(block, format);
-        }
-        Ok(())
-    }
-
-    /// Marks the records of the block from `place` on as not done.
-    fn roll_back(&mut self, block: &Block, place: usize) {
-        if let Some(position) = self.inputs.get_mut(block.input) {
-            position.met = block.records_before + place as u64;
-            (position.place.records, position.place.note) = (position.met, 0);
-        }
-    }
-
-    /// Records that all inputs are read to their end.
-    fn end(&mut self) -> Result<()> {
-        self.end_before(self.inputs.len())
-    }
-
-    /// Ends the inputs before this one. Returns an error if one has fewer records than were done.
-    fn end_before(&mut self, input: usize) -> Result<()> {
-        while self.current < input.min(self.inputs.len()) {
-            let position = &self.inputs[self.current];
-            if position.remaining() > 0 {
-                let found = counted(position.met, "record");
-                let done = grouped(position.place.records);
-                let reason = format!(
-                    "--resume: has {found}, fewer than the {done} already processed; restore it"
-                );
-                return Err(Failure::at(position.place.path.display(), reason));
-            }
-            self.current += 1;
-        }
-        Ok(())
-    }
-
-    /// Whether the previous run got farther in the current input.
-    fn is_repeating(&self) -> bool {
-        self.inputs.get(self.current).is_some_and(|position| position.remaining() > 0)
-    }
-
-    /// The number of records done, over all inputs.
-    fn records(&self) -> u64 {
-        self.inputs.iter().map(|position| position.place.records).sum()
-    }
-
-    /// The places, in the order of the inputs.
-    fn places(&self) -> impl Iterator<Item = Place> {
-        self.inputs.iter().map(|position| position.place.clone())
     }
 }

@@ -91,23 +91,16 @@ pub(crate) struct Undo {
     pub(crate) outputs: Vec<Place>,
 }
 
-/// A decision about the remembered runs.
+/// How the run begins.
 #[derive(Debug)]
-pub(crate) enum Plan {
-    /// Continue what earlier runs have done.
-    Continue(EarlierWork),
-    /// Start anew, and forget the runs with these numbers.
-    Start { forgotten: Vec<u64> },
-}
-
-/// The work of earlier runs of a job.
-#[derive(Debug)]
-pub(crate) struct EarlierWork {
-    /// The run that continues them.
+pub(crate) struct Plan {
+    /// The run at its start, or where earlier runs of the job have come to.
     pub(super) run: Run,
+    /// It continues what earlier runs have done.
+    pub(super) is_continued: bool,
     /// The number of the only one of them, if it has the same files.
     pub(super) number: Option<u64>,
-    /// Those without other inputs, which the run replaces.
+    /// The numbers of runs that it replaces.
     pub(super) replaced: Vec<u64>,
 }
 
@@ -153,7 +146,7 @@ impl<'a> ResumeJob<'a> {
         match self.options.mode {
             Mode::New => {
                 if let Some(finished) = self.finished(runs) {
-                    return Ok(Plan::Continue(finished));
+                    return Ok(finished);
                 }
                 self.check_start(runs)?;
             }
@@ -162,7 +155,7 @@ impl<'a> ResumeJob<'a> {
                     return Err(Failure::at("--resume", reason));
                 }
                 if let Some(earlier) = self.earlier_work(runs)? {
-                    return Ok(Plan::Continue(earlier));
+                    return Ok(earlier);
                 }
                 runs.newest().try_for_each(|run| self.check_options(run))?;
                 let mut outputs = self.run.outputs();
@@ -171,45 +164,102 @@ impl<'a> ResumeJob<'a> {
             }
             Mode::Restart => {}
         }
-        // If a run that has committed nothing were resumed later, it would cut what this run writes. The same run is
-        // done anew, unless this one appends to what that one wrote.
-        let is_same = |run: &Run| run.job == self.run.job && run.has_files_of(&self.run);
-        let is_anew = |run: &Run| is_same(run) && !self.output_spec.to.appends;
-        let is_forgotten = |run: &Run| is_anew(run) || self.begun_output(run).is_some();
-        let forgotten = runs.by_number.iter().filter(|(_, run)| is_forgotten(run));
-        Ok(Plan::Start { forgotten: forgotten.map(|(number, _)| *number).collect() })
+        // The same run is done anew, unless this one appends to what that one wrote. If an unfinished run were resumed
+        // later, it would cut what this run writes.
+        let is_anew = |run: &Run| self.is_same(run) && !self.output_spec.to.appends;
+        let is_replaced =
+            |run: &Run| is_anew(run) || !run.has_ended && self.shared(run).next().is_some();
+        let replaced = runs.by_number.iter().filter(|(_, run)| is_replaced(run));
+        let replaced = replaced.map(|(number, _)| *number).collect();
+        Ok(Plan { run: self.run.clone(), is_continued: false, number: None, replaced })
     }
 
-    /// Returns an error if a new run would do harm.
+    /// Whether a run has the job and the files of this one.
+    fn is_same(&self, run: &Run) -> bool {
+        run.job == self.run.job && run.has_files_of(&self.run)
+    }
+
+    /// The outputs of a run that are also outputs of this one, whatever their names.
+    fn shared<'r>(&self, run: &'r Run) -> impl Iterator<Item = &'r Place> {
+        let file = |place: &Place| Identity::at(&place.path).ok_or_else(|| place.path.clone());
+        let ours: HashSet<_> = self.run.outputs().map(file).collect();
+        run.outputs().filter(move |place| ours.contains(&file(place)))
+    }
+
+    /// Returns an error if a new run would do harm to an unfinished one.
     fn check_start(&self, runs: &Runs) -> Result<()> {
-        let filled = self.filled_outputs();
-        runs.newest().find_map(|run| self.obstacle_to_start(run, &filled)).map_or(Ok(()), Err)
+        let mut unfinished = runs.newest().filter(|run| !run.has_ended);
+        unfinished
+            .try_for_each(|run| self.check_output_of(run).and_then(|()| self.check_again(run)))
     }
 
-    /// The outputs of new records with content that the run will empty.
+    /// Returns an error if this run would empty or continue the output of an unfinished one.
+    fn check_output_of(&self, run: &Run) -> Result<()> {
+        let (appends, is_stream) = (self.output_spec.to.appends, run.inputs().next().is_none());
+        let is_harmed = |place: &&Place| {
+            let goes_on = appends && is_stream || place.offset == 0;
+            has_content(&place.path) && !goes_on || appends && place.bytes_after() > 0
+        };
+        let Some(place) = self.shared(run).find(is_harmed) else { return Ok(()) };
+        let name = run.name();
+        let reason = if is_stream && appends {
+            format!(
+                "the filter does not know {} at its end, which an interrupted {name} wrote; cut them off with \
+                 `truncate -s {} FILE` and process their records again, or choose another output",
+                counted(place.bytes_after(), "byte"),
+                place.offset
+            )
+        } else {
+            let way =
+                if is_stream { "append with --append" } else { "continue that run with --resume" };
+            let other = self.other_way();
+            format!("holds the output of an interrupted {name}; {way}, or {other}")
+        };
+        Err(Failure::at(place.path.display(), reason))
+    }
+
+    /// Returns an error if this run would count records twice that the same run has done.
+    fn check_again(&self, run: &Run) -> Result<()> {
+        let is_again = self.is_same(run) && run.records > 0 && run.job.counts();
+        if !is_again || run.inputs().any(|input| check_input(input).is_err()) {
+            return Ok(());
+        }
+        let (name, records) = (run.name(), counted(run.records, "record"));
+        let reason = format!(
+            "an interrupted {name} has done {records}, which would count twice; continue with --resume"
+        );
+        Err(Failure::at(&self.filter, reason))
+    }
+
+    /// The outputs with content that the run will empty. Those of repeats hold nothing that a run which starts over
+    /// takes out of the filter.
     pub(crate) fn emptied(&self, plan: &Plan) -> Vec<PathBuf> {
-        let run = match plan {
-            Plan::Continue(earlier) => &earlier.run,
-            Plan::Start { .. } if self.output_spec.to.appends => return Vec::new(),
-            Plan::Start { .. } => &self.run,
-        };
-        let is_emptied = |place: &&Place| {
-            place.role == Role::Output && place.offset == 0 && has_content(&place.path)
-        };
-        run.outputs().filter(is_emptied).map(|place| place.path.clone()).collect()
+        if self.output_spec.to.appends && !plan.is_continued {
+            return Vec::new();
+        }
+        let restarts = self.options.mode == Mode::Restart;
+        let is_kept = |place: &&Place| !(restarts && place.role == Role::Repeats);
+        let is_emptied = |place: &&Place| place.offset == 0 && has_content(&place.path);
+        let emptied = plan.run.outputs().filter(is_kept).filter(is_emptied);
+        emptied.map(|place| place.path.clone()).collect()
     }
 
     /// The refusal to empty an output because the filter remembers its records.
     pub(crate) fn refusal_to_empty(&self, output: &Path) -> Failure {
-        let (filter, other) = (&self.filter, self.other_place());
-        let reason = format!(
-            "holds records that {filter} remembers, and would be emptied; append with --append, or {other}"
-        );
+        let way = if self.options.mode == Mode::Restart || !self.run.job.is_dedup() {
+            "choose another output".to_owned()
+        } else if self.is_folder() {
+            format!("choose another folder, or {}", self.other_way())
+        } else {
+            format!("append with --append, or {}", self.other_way())
+        };
+        let reason =
+            format!("holds records that {} remembers, and would be emptied; {way}", self.filter);
         Failure::at(output.display(), reason)
     }
 
     /// The work of earlier runs of this job, if they are known. Returns an error if it cannot be continued.
-    fn earlier_work(&self, runs: &Runs) -> Result<Option<EarlierWork>> {
+    fn earlier_work(&self, runs: &Runs) -> Result<Option<Plan>> {
         let has_job = |run: &Run| {
             run.job == self.run.job
                 && paths(shared_outputs(run)).eq(paths(shared_outputs(&self.run)))
@@ -254,85 +304,39 @@ impl<'a> ResumeJob<'a> {
         outputs: Vec<Place>,
         used: &BTreeSet<usize>,
         same: &[(u64, &Run)],
-    ) -> EarlierWork {
+    ) -> Plan {
         let mut states = used.iter().map(|age| SavedState::of(same[*age].1));
         let mut state = states.next().unwrap_or_default();
         states.for_each(|other| state.add(&other));
         let records = inputs.iter().map(|input| input.records).sum();
         let has_more = inputs.iter().any(|input| input.bytes_after() > 0);
-        let run = Run {
-            has_ended: !has_more && used.iter().all(|age| same[*age].1.has_ended),
+        let mut run = Run {
+            has_ended: false,
             records,
             state: state.value(),
             places: inputs.into_iter().chain(outputs).collect(),
             ..self.run.clone()
         };
         let is_only = used.iter().eq(&[0_usize]) && same[0].1.has_files_of(&run);
+        run.has_ended = is_only && !has_more && same[0].1.has_ended;
         let ours: HashSet<_> = steps(&run).map(|(name, _)| name).collect();
         let is_covered = |other: &Run| steps(other).all(|(name, _)| ours.contains(&name));
         let replaced = same.iter().filter(|(_, other)| is_covered(other));
         let replaced = replaced.map(|(number, _)| *number).collect();
-        EarlierWork { number: is_only.then_some(same[0].0), replaced, run }
+        Plan { number: is_only.then_some(same[0].0), is_continued: true, replaced, run }
     }
 
     /// The progress of the same job, if nothing is left to do, and its outputs hold the results.
-    fn finished(&self, runs: &Runs) -> Option<EarlierWork> {
+    fn finished(&self, runs: &Runs) -> Option<Plan> {
         let has_outputs = self.run.outputs().next().is_some();
         if self.obstacle.is_some() || self.output_spec.to.appends || !has_outputs {
             return None;
         }
-        let done = self.earlier_work(runs).ok()??;
-        done.number.filter(|_| done.run.has_ended)?;
+        let done = self.earlier_work(runs).ok()?.filter(|done| done.run.has_ended)?;
         let again = if self.run.job.is_dedup() { " (--restart does it again)" } else { "" };
         let name = done.run.name();
         self.verbosity.say(format_args!("{name}: is finished already; nothing to do{again}"));
         Some(done)
-    }
-
-    /// The first of the outputs that a run has begun to write without committing anything.
-    fn begun_output<'r>(&self, run: &'r Run) -> Option<&'r Place> {
-        let mut outputs = run.outputs().filter(|_| run.has_only_begun()).peekable();
-        outputs.peek()?;
-        let ours: HashSet<_> = paths(self.run.outputs()).collect();
-        outputs.find(|place| ours.contains(&*place.path))
-    }
-
-    /// The outputs with content.
-    fn filled_outputs(&self) -> Filled<'_> {
-        let filled = paths(self.run.outputs()).filter(|path| has_content(path));
-        filled.filter_map(|path| Some((Identity::at(path)?, path))).collect()
-    }
-
-    /// The harm that a new run would do: it would empty an output whose records the filter remembers, append to one
-    /// whose run can be resumed, or count records twice.
-    fn obstacle_to_start(&self, run: &Run, filled: &Filled<'_>) -> Option<Failure> {
-        let (name, appends) = (run.name(), self.output_spec.to.appends);
-        let is_kept = run.is_interrupted() || run.job.is_dedup() && !appends;
-        let held = held_output(run, filled).filter(|_| is_kept);
-        let begun = self.begun_output(run).filter(|it| appends && it.bytes_after() > 0);
-        if let Some(path) = held.or(begun.map(|place| &*place.path)) {
-            let (what, way) = match () {
-                () if !run.has_ended => ("an interrupted ", "continue that run with --resume, or "),
-                () if self.is_folder() => ("", "choose another folder, or "),
-                () if self.run.job.is_dedup() => ("", "append with --append, or "),
-                () => ("", ""),
-            };
-            let reason = format!("holds the output of {what}{name}; {way}{}", self.other_way());
-            return Some(Failure::at(path.display(), reason));
-        }
-        let is_same = run.job == self.run.job && run.has_files_of(&self.run);
-        let is_again = is_same && run.is_interrupted() && run.job.counts();
-        (is_again && run.inputs().all(|input| check_input(input).is_ok())).then(|| {
-            let records = counted(run.records, "record");
-            let reason = format!(
-                "an interrupted {name} has done {records}, which would count twice; continue with --resume"
-            );
-            Failure::at(&self.filter, reason)
-        })
-    }
-
-    fn other_place(&self) -> &'static str {
-        if self.is_folder() { "choose another folder" } else { "choose another output" }
     }
 
     fn is_folder(&self) -> bool {
@@ -356,15 +360,13 @@ impl<'a> ResumeJob<'a> {
         if self.options.mode != Mode::Restart {
             return Ok(undo);
         }
-        let is_same =
-            |run: &Run| run.job.command == self.run.job.command && run.has_files_of(&self.run);
         let failed = |run: &Run, obstacle: &str| {
             let reason = format!("--restart: cannot undo {}: {obstacle}", run.name());
             Failure::at(&self.filter, reason)
         };
-        let filled = self.filled_outputs();
         for (number, run) in &runs.by_number {
-            if !is_same(run) && held_output(run, &filled).is_none() {
+            let is_filled = self.shared(run).any(|place| has_content(&place.path));
+            if !is_filled && !run.has_files_of(&self.run) {
                 continue;
             }
             self.check_undoable(run).map_err(|obstacle| failed(run, obstacle))?;
@@ -432,7 +434,7 @@ impl<'a> ResumeJob<'a> {
 
     /// Returns an error if an interrupted run of the same files had other options: that run is probably meant.
     fn check_options(&self, run: &Run) -> Result<()> {
-        if !run.is_interrupted() || !run.has_files_of(&self.run) {
+        if run.has_ended || run.records == 0 || !run.has_files_of(&self.run) {
             return Ok(());
         }
         run.job.first_difference(&self.run.job).map_or(Ok(()), |option| {
@@ -464,16 +466,6 @@ impl<'a> ResumeJob<'a> {
         );
         Err(Failure::at(output.path.display(), reason))
     }
-}
-
-/// Outputs with content.
-type Filled<'p> = HashMap<Identity, &'p Path>;
-
-/// The first of these outputs that holds what a run has written, whatever its name.
-fn held_output<'p>(run: &Run, filled: &Filled<'p>) -> Option<&'p Path> {
-    let written = run.outputs().filter(|place| place.offset > 0 && run.records > 0);
-    let mut files = written.filter(|_| !filled.is_empty()).filter_map(|it| Identity::at(&it.path));
-    files.find_map(|file| filled.get(&file).copied())
 }
 
 /// Returns the reason if an input does not begin with what was processed.

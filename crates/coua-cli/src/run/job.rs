@@ -164,12 +164,11 @@ impl Job {
         let undo = job.to_undo(runs)?;
         self.reading.undo(filter, profile, &undo, &self.to)?;
         let plan = job.plan(filter.runs().expect(OPEN))?;
-        if self.op == Op::Dedup {
-            for output in job.emptied(&plan) {
-                let coding = self.to.coding(&output);
-                if self.reading.are_remembered(filter, profile, &output, coding)? {
-                    return Err(job.refusal_to_empty(&output));
-                }
+        for output in job.emptied(&plan) {
+            let coding = self.to.coding(&output);
+            let may_be_remembered = profile.items > 0;
+            if may_be_remembered && self.reading.are_remembered(filter, profile, &output, coding)? {
+                return Err(job.refusal_to_empty(&output));
             }
         }
         let started = job.begin(filter.runs().expect(OPEN), plan)?;
@@ -318,8 +317,8 @@ impl InputPlan {
         self.ask(filter, profile, Op::Remove, output, coding, |_| Flow::Continue)
     }
 
-    /// Whether the filter remembers most of the first records of an output. A file that has none, or cannot be read in
-    /// this way, holds no records of the filter.
+    /// Whether the filter remembers records of an output: more than an eighth of those of some block. Fewer may be false
+    /// positives.
     fn are_remembered(
         &self,
         filter: &mut dyn RunFilter,
@@ -327,14 +326,13 @@ impl InputPlan {
         output: &Path,
         coding: Coding,
     ) -> Result<bool> {
-        let (mut asked, mut found) = (0, 0);
+        let mut are_remembered = false;
         let read = self.ask(filter, profile, Op::Check, output, coding, |answers| {
-            asked += answers.found.len();
-            found += answers.count(Seen::Repeat) as usize;
-            if asked == 0 { Flow::Continue } else { Flow::Enough }
+            are_remembered = 8 * answers.count(Seen::Repeat) as usize > answers.found.len();
+            if are_remembered { Flow::Enough } else { Flow::Continue }
         });
         caught_signal().map_or(Ok(()), |_| read)?;
-        Ok(2 * found > asked)
+        Ok(are_remembered)
     }
 
     /// Does `op` with the records of an output, until it is enough.

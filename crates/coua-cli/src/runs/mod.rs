@@ -169,11 +169,6 @@ impl Run {
         Some(())
     }
 
-    /// Whether it has done some of its work, but not all.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        !self.has_ended && self.records > 0
-    }
-
     /// Whether it has begun to write its outputs, but committed nothing.
     pub(crate) fn has_only_begun(&self) -> bool {
         !self.has_ended && self.records == 0
@@ -240,9 +235,10 @@ impl Runs {
         self.by_number.values().rev()
     }
 
-    /// Adds a run. Returns its number.
-    pub(crate) fn add(&mut self, run: Run) -> u64 {
-        let number = self.by_number.last_key_value().map_or(1, |(last, _)| last + 1);
+    /// Adds a run as the newest, or with this number. Returns its number.
+    pub(crate) fn add(&mut self, number: Option<u64>, run: Run) -> u64 {
+        let next = || self.by_number.last_key_value().map_or(1, |(last, _)| last + 1);
+        let number = number.unwrap_or_else(next);
         self.by_number.insert(number, run);
         number
     }
@@ -265,7 +261,7 @@ mod tests {
     fn sample() -> Runs {
         let mut runs = Runs::default();
         for records in 1..13 {
-            runs.add(run(records));
+            runs.add(None, run(records));
         }
         runs
     }
@@ -286,7 +282,7 @@ mod tests {
         new.by_number.get_mut(&4).unwrap().places.pop();
         new.by_number.get_mut(&5).unwrap().job.command.push('s');
         new.by_number.get_mut(&6).unwrap().places[1] = Place::start(Role::Output, Path::new("out"));
-        new.add(run(99));
+        new.add(None, run(99));
         for runs in [&old, &new, &old, &Runs::default()] {
             runs.write(&mut store).unwrap();
             assert_eq!(Runs::decode(store.notes()).as_ref(), Some(runs));
@@ -300,7 +296,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut store, mut many) = (store(&folder), Runs::default());
         let places = (0..20_000).map(|n| Place::start(Role::Input, Path::new(&n.to_string())));
-        let number = many.add(Run { places: places.collect(), ..Run::default() });
+        let number = many.add(None, Run { places: places.collect(), ..Run::default() });
         many.write(&mut store).unwrap();
         store.commit().unwrap();
         let bytes = || store_bytes(&folder);
