@@ -110,7 +110,8 @@ impl TimeFormat {
             "microseconds" | "us" => Self::Microseconds,
             "nanoseconds" | "ns" => Self::Nanoseconds,
             pattern if pattern.contains('%') => {
-                let some_time = Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
+                let afternoon = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(16);
+                let some_time = afternoon.to_zoned(TimeZone::UTC);
                 let wrong = |error| format!("invalid time format: {error}");
                 let example = strtime::format(pattern, &some_time).map_err(wrong)?;
                 let found = strtime::parse(pattern, &example).map_err(|error| {
@@ -121,8 +122,10 @@ impl TimeFormat {
                 }
                 let format = Self::Pattern(pattern.into());
                 let syntax = TimeSyntax { format: format.clone(), ..TimeSyntax::default() };
-                let is_time = syntax.parse(example.as_bytes(), 0).is_some();
-                is_time.then_some(format).ok_or("a time format needs a month and a day")?
+                let time = syntax.parse(example.as_bytes(), since_1970(afternoon).unwrap_or(0));
+                let time = time.ok_or("a time format needs a month and a day")?;
+                let is_morning = Duration::from_millis(time).as_secs() / 3600 == 4;
+                (!is_morning).then_some(format).ok_or("hours of 12 (%I) need %p")?
             }
             _ => {
                 return Err(
@@ -406,9 +409,17 @@ mod tests {
             let advice = TimeSyntax::default().advice(text.as_bytes());
             assert_eq!(advice, format!("; set --time-format {format}"));
         }
-        for text in
-            ["iso", "%", "%Q%!", "", "%H:%M", "%Y-%m-%d %H:%M:%S %Z", "%Y-%m-%d %Q", "%Y-%m-%d %:Q"]
-        {
+        for text in [
+            "iso",
+            "%",
+            "%Q%!",
+            "",
+            "%H:%M",
+            "%Y-%m-%d %H:%M:%S %Z",
+            "%Y-%m-%d %Q",
+            "%Y-%m-%d %:Q",
+            "%Y-%m-%d %I:%M",
+        ] {
             assert!(TimeFormat::named(text).is_err(), "{text}");
         }
     }

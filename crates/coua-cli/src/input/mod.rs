@@ -14,6 +14,7 @@ mod tap;
 pub(crate) use ahead::{Ahead, AheadTask};
 pub(crate) use decompress::{compression_of, is_compressed, last_bytes};
 pub(crate) use named::InputFile;
+pub(crate) use opened::bytes_from;
 pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};

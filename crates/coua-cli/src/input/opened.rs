@@ -7,6 +7,7 @@ use crate::runs::Checksum;
 use crate::terminal::CancelToken;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -127,6 +128,18 @@ impl Opened {
         bytes.shrink_to_fit();
         (Chunk { bytes, offset: self.offset(), sum: self.sum() }, then)
     }
+}
+
+/// The decompressed bytes of a file from this raw byte on.
+pub(crate) fn bytes_from(
+    path: &Path,
+    offset: u64,
+    coding: Coding,
+    stop: &Arc<CancelToken>,
+) -> io::Result<impl Read + use<>> {
+    let place = RawPlace { offset, ..RawPlace::default() };
+    let from = ReadFrom { place, skipped: 0 };
+    Opened::new(&Source::File(path.to_owned()), from, coding, DecoderLimit::NONE, stop)
 }
 
 impl Read for Opened {

@@ -38,7 +38,7 @@ pub(crate) struct BlockReader {
     /// Bytes in a block, unless a record is longer.
     pub(crate) block_bytes: usize,
     budget: Arc<Budget>,
-    /// An input was met whose records seem to end in another way.
+    /// A warning of the syntax of an input was given.
     has_warned: bool,
 }
 
@@ -210,7 +210,7 @@ impl BlockReader {
             }
             searched = self.splitter.split(&block.bytes[..filled], searched, &mut block.ends);
         };
-        self.warn_of_other_ends(current, &block.bytes[..filled]);
+        self.warn_of_other_syntax(current, &block.bytes[..filled]);
         let start = block.size();
         self.carry.clear();
         self.carry.shrink_to(GIANT_BLOCK);
@@ -228,44 +228,62 @@ impl BlockReader {
         Ok(more)
     }
 
-    /// Warns once if the first bytes of an input look as if its records ended in another way.
-    fn warn_of_other_ends(&mut self, current: &Current, bytes: &[u8]) {
-        if current.records > 0 || self.has_warned {
+    /// Warns once if records of an input seem to end in another way, or quotes in it to have another meaning.
+    fn warn_of_other_syntax(&mut self, current: &Current, bytes: &[u8]) {
+        let stray = self.splitter.take_stray();
+        if self.has_warned {
             return;
         }
-        let has = |byte| memchr(byte, bytes).is_some();
-        let has_lone_return = || {
-            let found = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
-            found && !has(b'\n')
-        };
-        // U+0A00 is no letter, but a newline whose two bytes are swapped.
-        let has_swapped_newline = || {
-            let is_decoded = self.means.coding.encoding.is_some();
-            is_decoded && !has(b'\n') && memmem::find(bytes, "\u{a00}".as_bytes()).is_some()
-        };
-        // A text of one paragraph need not have an end of several lines.
-        let is_lines = |end: &[u8]| !end.contains(&b'\n') || end == b"\r\n";
-        let lacks = |end: &[u8]| is_lines(end) && has(b'\n') && memmem::find(bytes, end).is_none();
-        let what = match &self.format {
-            RecordFormat::Byte(0) if has(b'\n') && !has(0) => {
-                "contains newlines, but no NUL bytes; without -0, each line is a record"
-            }
-            RecordFormat::Byte(_) | RecordFormat::Sequence(_) if lacks(self.format.bytes()) => {
-                "contains newlines, but not the bytes of --delimiter; without it, each line is a record"
-            }
-            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => {
-                "contains NUL bytes, as no text does; use -0 if they end records, or --encoding (such as utf-16le)"
-            }
-            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has_lone_return() => {
-                "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`"
-            }
-            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has_swapped_newline() => {
-                "contains U+0A00, but no newline: its bytes are in the other order; use --encoding utf-16le or utf-16be"
-            }
-            _ => return,
+        let warning = match stray {
+            Some(record) => format!(
+                "record {}: other characters follow a closing quote; write quotes within quotes twice: a backslash \
+                 does not escape them, so rows may be joined or have other columns",
+                current.records + record as u64 + 1
+            ),
+            None if current.records > 0 => return,
+            None => match self.doubt_of_ends(bytes) {
+                Some(doubt) => doubt.to_owned(),
+                None => return,
+            },
         };
         self.has_warned = true;
-        self.means.verbosity.say(format_args!("{}: {what}", current.name));
+        self.means.verbosity.say(format_args!("{}: {warning}", current.name));
+    }
+
+    /// Why the first bytes of an input look as if its records ended in another way, if they do.
+    fn doubt_of_ends(&self, bytes: &[u8]) -> Option<&'static str> {
+        let has = |byte| memchr(byte, bytes).is_some();
+        let end = self.format.bytes();
+        match &self.format {
+            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => Some(
+                "contains NUL bytes, as no text does; use -0 if they end records, or --encoding (such as utf-16le)",
+            ),
+            _ if has(b'\n') == end.contains(&b'\n') && end != b"\r\n" => None,
+            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } => {
+                self.doubt_of_one_line(bytes)
+            }
+            _ if !has(b'\n') || memmem::find(bytes, end).is_some() => None,
+            RecordFormat::Byte(0) => {
+                Some("contains newlines, but no NUL bytes; without -0, each line is a record")
+            }
+            _ => Some(
+                "contains newlines, but not the bytes of --delimiter; without it, each line is a record",
+            ),
+        }
+    }
+
+    /// Why a line without an end looks like several, if it does.
+    fn doubt_of_one_line(&self, bytes: &[u8]) -> Option<&'static str> {
+        if memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len()) {
+            return Some(
+                "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`",
+            );
+        }
+        // U+0A00 is no letter, but a newline whose two bytes are swapped.
+        let is_decoded = self.means.coding.encoding.is_some();
+        (is_decoded && memmem::find(bytes, "\u{a00}".as_bytes()).is_some()).then_some(
+            "contains U+0A00, but no newline: its bytes are in the other order; use --encoding utf-16le or utf-16be",
+        )
     }
 
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.

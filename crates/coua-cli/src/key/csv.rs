@@ -171,7 +171,10 @@ impl Columns {
         });
         let names_all = found.iter().all(|found| found.first.is_some());
         if !self.need_header() && (self.highest_number() <= fields || !names_all) {
-            return Ok(FirstRecord::Data);
+            let mut columns = self.choice.named().iter().filter(|_| is_all);
+            let lacking = columns.find(|column| column.highest_number() > fields);
+            return lacking
+                .map_or(Ok(FirstRecord::Data), |it| Err(NoColumn::Missing(it.name.clone())));
         }
         let places = self.named().zip(&found).map(|(column, found)| column.places(found));
         let mut places = places.collect::<Result<Vec<_>, _>>()?;
@@ -185,11 +188,7 @@ impl Columns {
 
     /// The highest number among the named columns.
     fn highest_number(&self) -> usize {
-        let numbers = self.named().flat_map(|column| &column.numbers);
-        let number = |item: &Item| match *item {
-            Item::One(number) | Item::From(number) => number,
-        };
-        numbers.map(number).max().unwrap_or(0)
+        self.named().map(Column::highest_number).max().unwrap_or(0)
     }
 
     /// Finds the columns at these places from now on.

@@ -88,7 +88,8 @@ impl Pointers {
             return Ok(());
         }
         for pointer in self.all.iter() {
-            match pointer.walk(record)?.map(RawValue::get).filter(|value| *value != "null") {
+            let is_value = |value: &&str| !["null", NAN].contains(value);
+            match pointer.walk(record)?.map(RawValue::get).filter(is_value) {
                 Some(value) => push_value(value, parts)?,
                 None => parts.push_absent(Missing::Pointer(pointer.text.clone())),
             }
@@ -101,8 +102,11 @@ fn is_array(record: &[u8]) -> bool {
     record.trim_ascii_start().first() == Some(&b'[')
 }
 
-/// Repairs JSON of less strict programs: a byte order mark, Latin-1 letters, and NaN and infinities, which become null.
-/// None if the record contains none of these.
+/// What [`repaired`] makes of NaN.
+const NAN: &str = r#""\u0000NaN""#;
+
+/// Repairs JSON of less strict programs: a byte order mark, Latin-1 letters, and NaN and infinities, which become strings
+/// that begin with a NUL character. None if the record contains none of these.
 fn repaired(record: &[u8]) -> Option<Vec<u8>> {
     let unmarked = record.strip_prefix(&MARK).unwrap_or(record);
     let latin = std::str::from_utf8(unmarked).is_err().then(|| LatinText::of(unmarked));
@@ -115,7 +119,7 @@ fn repaired(record: &[u8]) -> Option<Vec<u8>> {
         let no_number = no_number.iter().find(|word| !quoted && rest.starts_with(word));
         let taken = match (no_number, rest) {
             (Some(word), _) => {
-                repaired.extend_from_slice(b"null");
+                repaired.extend_from_slice(&[br#""\u0000"#, *word, b"\""].concat());
                 at += word.len();
                 continue;
             }
@@ -390,6 +394,7 @@ mod tests {
     fn records_as_lenient_programs_write_them() {
         assert_eq!(found("/a", r#"{"x":NaN,"a":"NaN","y":[-Infinity,Infinity]}"#).unwrap(), "NaN");
         assert_eq!(found("/a", r#"{"x":"\"NaN","a":NaN}"#), nothing("/a"));
+        assert_eq!(found("/a", r#"{"a":-Infinity}"#).unwrap(), "\0-Infinity");
         assert_eq!(found("/a", "\u{feff}{\"a\":1}").unwrap(), "1");
         assert_eq!(bytes("/a", b"{\"a\":\"caf\xe9\",\"b\":Infinity}"), "caf\u{e9}".as_bytes());
         assert_eq!(bytes("/a", b"{\"\xe9\":1,\"a\":2}"), b"2");
@@ -482,7 +487,7 @@ mod tests {
         ] {
             assert_eq!(key(pointers, record).as_deref(), Ok(expected), "{pointers:?}");
         }
-        assert_eq!(key(&["/t"], r#"{"t":1,"v":NaN}"#).as_deref(), Ok(r#"{"v":null}"#));
+        assert_eq!(key(&["/t"], r#"{"t":1,"v":NaN}"#).as_deref(), Ok(r#"{"v":"\u0000NaN"}"#));
         assert_eq!(key(&["/t"], "{"), Err(Missing::JsonLines));
         assert_eq!(key(&["/t"], "{}}"), Err(Missing::BrokenJson));
     }

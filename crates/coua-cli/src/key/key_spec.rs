@@ -40,6 +40,8 @@ fn is_one(parts: &usize) -> bool {
 impl KeySpec {
     /// The note in which a filter stores this.
     pub(crate) const NOTE: &str = "coua/keys";
+    /// The option for the zone of times, which is stored unless it is UTC.
+    pub(crate) const ZONE: &str = "time-zone";
 
     /// Reads it from the notes of a filter, if it has one.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Option<Self>> {
@@ -60,7 +62,8 @@ impl KeySpec {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Returns an error if the keys of the filter `name` were made in another way than these of the filter `first`.
+    /// Returns an error if the keys of the filter `name` have another form than these of the filter `first`. Keys with one
+    /// number of parts are alike however they were selected.
     pub(crate) fn check_same(
         &self,
         first: impl Display,
@@ -68,13 +71,31 @@ impl KeySpec {
         name: impl Display,
     ) -> Result<()> {
         self.normalize.check_same(&other.normalize, &name)?;
-        if self.find == other.find {
+        let are_read_alike =
+            OF_RECORDS.iter().all(|(options, ..)| self.options(options) == other.options(options));
+        let is_same = self.find == other.find || self.parts == other.parts && self.parts > 0;
+        if is_same && are_read_alike {
             return Ok(());
         }
         let reason = format!(
             "its keys were made in another way ({other}) than those of {first} ({self}); add the records of one to \
              the other filter, with `coua add`"
         );
+        Err(Failure::at(name, reason))
+    }
+
+    /// Returns an error if the times in the filter `name` were read in another zone.
+    pub(crate) fn check_zone(&self, filters: &Self, name: impl Display) -> Result<()> {
+        let zone = |spec: &Self| match spec.options(&[Self::ZONE]) {
+            given if given.is_empty() => format!("--{} UTC", Self::ZONE),
+            given => given,
+        };
+        let [own, other] = [self, filters].map(zone);
+        if own == other {
+            return Ok(());
+        }
+        let reason =
+            format!("its times were read with {other}, not {own}; use that, or another filter");
         Err(Failure::at(name, reason))
     }
 

@@ -3,6 +3,7 @@
 
 use crate::key::block_keys::{BlockKeys, MissingKey, Reason, Seen};
 use crate::record::{Block, RecordFormat};
+use coua::KeyHasher;
 use coua::window::Generations;
 use std::iter::zip;
 use std::sync::Arc;
@@ -77,11 +78,17 @@ impl Known {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) records: u64,
-    /// Bytes of the last one's content, if it had no separator. If it is longer now, it is a new record.
+    /// The [`mark`](Self::mark) of the last one, if it had no separator. If it has grown, it is a new record.
     pub(crate) unended: Option<u64>,
 }
 
 impl Done {
+    /// A checksum of a record's content, which is not 0. Decoded, a character that was cut off may be as long as the whole
+    /// one.
+    pub(crate) fn mark(record: &[u8], format: &RecordFormat) -> u64 {
+        KeyHasher::default().hash(format.content(record)).to_u64().max(1)
+    }
+
     /// The number of these records before the end of a block.
     pub(crate) fn before_end_of(self, block: &Block, format: &RecordFormat) -> u64 {
         let (Some(unended), Some(last)) = (self.unended, self.records.checked_sub(1)) else {
@@ -89,8 +96,8 @@ impl Done {
         };
         let place = last.checked_sub(block.records_before);
         let record = place.and_then(|place| block.record(place as usize));
-        let is_longer = |record| format.content(record).len() as u64 != unended;
-        if record.is_some_and(is_longer) { last } else { self.records }
+        let has_grown = |record| Self::mark(record, format) != unended;
+        if record.is_some_and(has_grown) { last } else { self.records }
     }
 }
 

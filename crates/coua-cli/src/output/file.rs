@@ -6,7 +6,7 @@ use crate::input::last_bytes;
 use crate::platform::{self, Identity};
 use crate::record::RecordFormat;
 use crate::runs::{Place, Role};
-use crate::terminal::{Failure, Result, Stream, message};
+use crate::terminal::{Failure, Result, Stream, counted, grouped, message};
 use coua_store::folder_of;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -245,9 +245,11 @@ impl Output {
     /// Passes the gathered bytes to the operating system or to the compressor.
     fn pass_on(&mut self, due: Drain) -> Result<()> {
         let Some(compressor) = &mut self.compressor else {
-            let written = platform::write_all(&mut self.file, &self.buffer);
+            let bytes = mem::take(&mut self.buffer);
+            let written = self.write_to_file(&bytes);
+            self.buffer = bytes;
             self.buffer.clear();
-            return written.map_err(|error| Failure::write(&self.name, &error));
+            return written;
         };
         if !self.buffer.is_empty() {
             compressor.push(mem::replace(&mut self.buffer, Vec::with_capacity(self.most)));
@@ -255,12 +257,31 @@ impl Output {
         self.write_frames(due)
     }
 
+    /// Passes bytes to the operating system. Returns an error if another process has cut off what was written: zeros
+    /// would take its place.
+    fn write_to_file(&mut self, bytes: &[u8]) -> Result<()> {
+        let failed = |error| Failure::write(&self.name, &error);
+        if self.regular.is_some() {
+            let written = self.file.stream_position().map_err(failed)?;
+            let found = self.file.metadata().map_err(failed)?.len();
+            if found < written {
+                let reason = format!(
+                    "was shortened while it was written: {} of {} are left; choose another output",
+                    grouped(found),
+                    counted(written, "byte")
+                );
+                return Err(Failure::at(&self.name, reason));
+            }
+        }
+        platform::write_all(&mut self.file, bytes).map_err(failed)
+    }
+
     /// Passes compressed frames to the operating system.
     fn write_frames(&mut self, due: Drain) -> Result<()> {
         while let Some(frame) = self.compressor.as_mut().and_then(|compressor| compressor.next(due))
         {
-            let written = frame.and_then(|bytes| platform::write_all(&mut self.file, &bytes));
-            written.map_err(|error| Failure::write(&self.name, &error))?;
+            let frame = frame.map_err(|error| Failure::write(&self.name, &error))?;
+            self.write_to_file(&frame)?;
             self.is_empty = false;
         }
         Ok(())

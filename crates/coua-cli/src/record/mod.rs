@@ -119,6 +119,12 @@ impl Splitter {
         }
     }
 
+    /// The number of records before the first one in which something follows a closing quote, in the bytes that were split
+    /// last.
+    pub(crate) fn take_stray(&mut self) -> Option<usize> {
+        if let Self::Csv(quotes) = self { quotes.stray.take() } else { None }
+    }
+
     /// Whether the bytes so far end inside quotes.
     pub(crate) fn inside_quotes(&self) -> bool {
         matches!(self, Self::Csv(quotes) if quotes.are_open())
@@ -137,6 +143,8 @@ pub(crate) struct Quotes {
     place: QuoteState,
     /// Bytes of the mark so far, if the input so far is part of it.
     marked: Option<usize>,
+    /// See [`Splitter::take_stray`].
+    stray: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +160,8 @@ enum QuoteState {
 
 impl Quotes {
     fn new(comma: u8, comment: Option<Arc<[u8]>>) -> Self {
-        Self { comma, comment, place: QuoteState::RecordStart, marked: Some(0) }
+        let (place, marked) = (QuoteState::RecordStart, Some(0));
+        Self { comma, comment, place, marked, stray: None }
     }
 
     /// Whether the bytes so far end inside quotes.
@@ -184,7 +193,11 @@ impl Quotes {
             at += skipped;
             let byte = bytes[at];
             at += 1;
+            let is_after_quote = self.place == QuoteState::QuoteInQuoted;
             self.place = self.after(byte);
+            if is_after_quote && self.place == QuoteState::Plain && byte != b'\r' {
+                self.stray.get_or_insert(ends.len());
+            }
             if self.place == QuoteState::RecordStart {
                 ends.push(at);
             }

@@ -15,7 +15,7 @@ use crate::output::Outputs;
 use crate::runs::{Place, Role, Run, Runs};
 use crate::terminal::{Failure, Report, Result, counted, grouped};
 use coua_store::Notes as FilterNotes;
-use run_plan::{Plan, SavedState};
+use run_plan::{Plan, counts_of};
 use serde_json::{Value, json};
 
 /// A run that begins or is resumed.
@@ -57,14 +57,13 @@ impl ResumeJob<'_> {
         let mut started = Started::new(outputs);
         runs.is_resumed = run.records > 0;
         let before = number.and_then(|number| runs.by_number.get(&number).cloned());
-        let mut state = SavedState::of(&run);
-        state.is_repeatable |= self.options.mode == Mode::Resume || !places.is_empty();
+        started.counts = counts_of(&run);
+        run.is_repeatable |= self.options.mode == Mode::Resume || !places.is_empty();
         let replaced = replaced.iter().filter_map(|number| runs.by_number.remove(number));
         let has_replaced = replaced.fold(false, |_, old| {
-            state.is_repeatable |= SavedState::of(&old).is_repeatable;
+            run.is_repeatable |= old.is_repeatable;
             true
         });
-        started.counts = state.counts;
         // Other commands would count a part twice if they cannot be resumed.
         if !is_resumable && !run.job.is_dedup() {
             started.must_commit = has_replaced;
@@ -77,8 +76,7 @@ impl ResumeJob<'_> {
         // Records that were printed to a pipe must not be printed again, even if this process is killed.
         let is_noted = is_resumable || !places.is_empty() && excess(&run).is_none();
         let number = is_noted.then(|| runs.add(number, run));
-        let mut recorder = Recorder::new(number, &files, self);
-        recorder.is_repeatable = state.is_repeatable;
+        let recorder = Recorder::new(number, &files, self);
         if !is_continued && !places.is_empty() {
             recorder.record(runs, started.outputs.sync()?, &started.counts);
         }
@@ -104,23 +102,16 @@ impl ResumeJob<'_> {
 /// Why a run is too large to be recorded, if it is.
 fn excess(run: &Run) -> Option<String> {
     let (bytes, files) = (run.fixed_note().len() as u64 + REST, run.places.len());
-    if files > MOST_PLACES {
-        Some(format!(
-            "a run records the positions of at most {} files, not of {}; use fewer at a time",
-            grouped(MOST_PLACES as u64),
-            grouped(files as u64)
-        ))
-    } else if bytes > FilterNotes::MOST_BYTES {
-        Some(format!(
-            "the positions and names of {} take up to {}, but the limit is {}; use fewer at a time, \
-             or a folder with a shorter name",
-            counted(run.inputs().count() as u64, "input"),
+    (files > MOST_PLACES || bytes > FilterNotes::MOST_BYTES).then(|| {
+        format!(
+            "the positions and names of {} take up to {}, but a filter remembers at most {} files and {} bytes of a \
+             run; use fewer at a time, or a folder with a shorter name",
+            counted(files as u64, "file"),
             counted(bytes, "byte"),
+            grouped(MOST_PLACES as u64),
             grouped(FilterNotes::MOST_BYTES)
-        ))
-    } else {
-        None
-    }
+        )
+    })
 }
 
 /// The most runs that a table or a message lists.

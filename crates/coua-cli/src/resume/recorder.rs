@@ -2,13 +2,14 @@
 //!
 //! In each input the first records are done, so any input may have grown when the run is resumed.
 
-use super::run_plan::{ResumeJob, SavedState, USUAL_TIME};
+use super::run_plan::{ResumeJob, USUAL_TIME};
 use crate::filter::{Counts, RunFilter, Stage};
 use crate::key::{Done, DoneRecords};
 use crate::output::Synced;
 use crate::record::{Block, BlockEnd, RecordFormat};
 use crate::runs::{Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// The end of a run.
@@ -41,8 +42,6 @@ pub(crate) struct Recorder {
     every: Duration,
     /// When the next checkpoint is due.
     due: Instant,
-    /// See [`SavedState`].
-    pub(super) is_repeatable: bool,
     verbosity: Verbosity,
 }
 
@@ -65,7 +64,6 @@ impl Recorder {
             format: job.output_spec.format.clone(),
             every,
             due: Instant::now() + every,
-            is_repeatable: false,
             verbosity: job.verbosity,
         }
     }
@@ -139,9 +137,9 @@ impl Recorder {
         synced: Synced,
         counts: &Counts,
     ) -> Result<()> {
-        self.is_repeatable |= self.is_resumable;
-        if let Some(runs) = filter.runs() {
-            self.record(runs, synced, counts);
+        let runs = filter.runs();
+        if let Some(run) = runs.and_then(|runs| self.record(runs, synced, counts)) {
+            run.is_repeatable |= self.is_resumable;
         }
         let began = Instant::now();
         filter.commit(Stage::Checkpoint)?;
@@ -173,10 +171,13 @@ impl Recorder {
     }
 
     /// Records the progress of the run, for the next commit.
-    pub(super) fn record(&mut self, runs: &mut Runs, synced: Synced, counts: &Counts) {
-        let Some(run) = self.number.and_then(|number| runs.by_number.get_mut(&number)) else {
-            return;
-        };
+    pub(super) fn record<'r>(
+        &self,
+        runs: &'r mut Runs,
+        synced: Synced,
+        counts: &Counts,
+    ) -> Option<&'r mut Run> {
+        let run = runs.by_number.get_mut(&self.number?)?;
         let places = self.inputs.iter().map(|position| &position.place);
         let records = if self.is_resumable {
             places.clone().map(|place| place.records).sum()
@@ -187,7 +188,8 @@ impl Recorder {
         if run.records != records {
             (run.records, run.has_ended) = (records, false);
         }
-        run.state = SavedState { counts: *counts, is_repeatable: self.is_repeatable }.value();
+        run.counts = json!(counts);
+        Some(run)
     }
 
     /// Records that the run has ended, and forgets the oldest if there are too many.
@@ -198,7 +200,7 @@ impl Recorder {
         };
         let Some(run) = runs.by_number.remove(&number) else { return };
         let holds_records = run.outputs().any(|place| place.offset > 0);
-        if !(holds_records || self.is_resumable && self.is_repeatable) {
+        if !(holds_records || self.is_resumable && run.is_repeatable) {
             return;
         }
         let counts_twice = run.job.counts();
@@ -223,7 +225,7 @@ impl Recorder {
 #[derive(Debug)]
 struct Position {
     /// The first records, which were done by this run or the one that it resumes. The note is 0; if the last
-    /// of them had no separator, and so may have been cut off, it is 1 more than the bytes of its content.
+    /// of them had no separator, and so may have been cut off, it is its mark.
     place: Place,
     /// The number of records that this run has read.
     met: u64,
@@ -237,14 +239,15 @@ impl Position {
 
     /// The records that the previous run has done.
     fn done(&self) -> Done {
-        Done { records: self.place.records, unended: self.place.note.checked_sub(1) }
+        let unended = Some(self.place.note).filter(|mark| *mark != 0);
+        Done { records: self.place.records, unended }
     }
 
     /// Marks all records of a block as done.
     fn pass(&mut self, block: &Block, format: &RecordFormat) {
         let last = block.len().checked_sub(1).filter(|_| block.ending != BlockEnd::Separator);
         let last = last.and_then(|last| block.record(last));
-        self.place.note = last.map_or(0, |record| format.content(record).len() as u64 + 1);
+        self.place.note = last.map_or(0, |record| Done::mark(record, format));
         self.place.records = self.met;
         self.place.offset = block.consumed - block.consumed_before;
         self.place.sum = block.sum;

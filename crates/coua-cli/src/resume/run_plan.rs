@@ -9,8 +9,8 @@ use crate::output::OutputSpec;
 use crate::platform::Identity;
 use crate::runs::{CHANGED, Checksum, JobSpec, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -55,49 +55,22 @@ impl ResumeOptions {
     }
 }
 
-/// The stored state of a run, apart from its places.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct SavedState {
-    /// The counters of the command.
-    pub(super) counts: Counts,
-    /// It had --resume, or made a checkpoint: it is remembered after its end, so that the same command with --resume
-    /// does nothing.
-    pub(super) is_repeatable: bool,
-}
-
-impl SavedState {
-    /// The state of a run; the default for one that stored none.
-    pub(super) fn of(run: &Run) -> Self {
-        Self::deserialize(&run.state).unwrap_or_default()
-    }
-
-    /// Adds the state of another run of the same job.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.counts.add(&other.counts);
-        self.is_repeatable |= other.is_repeatable;
-    }
-
-    pub(super) fn value(&self) -> Value {
-        json!(self)
-    }
-}
-
 /// The runs to undo.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     /// Their numbers.
     pub(crate) runs: Vec<u64>,
-    /// The outputs with the records that they added to the filter, up to these places.
-    pub(crate) outputs: Vec<Place>,
+    /// The outputs with the records that these runs added to the filter, up to these places.
+    pub(crate) outputs: Vec<(Run, Place)>,
 }
 
 /// How the run begins.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The run at its start, or where earlier runs of the job have come to.
-    pub(super) run: Run,
+    pub(crate) run: Run,
     /// It continues what earlier runs have done.
-    pub(super) is_continued: bool,
+    pub(crate) is_continued: bool,
     /// The number of the only one of them, if it has the same files.
     pub(super) number: Option<u64>,
     /// The numbers of runs that it replaces.
@@ -159,7 +132,7 @@ impl<'a> ResumeJob<'a> {
                 }
                 runs.newest().try_for_each(|run| self.check_options(run))?;
                 let mut outputs = self.run.outputs();
-                outputs.try_for_each(|output| self.check_unknown(output, runs))?;
+                outputs.try_for_each(|output| self.check_unknown(output))?;
                 self.check_start(runs)?;
             }
             Mode::Restart => {}
@@ -275,12 +248,12 @@ impl<'a> ResumeJob<'a> {
         }
         let (mut inputs, mut outputs, mut used) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (name, step) in steps(&self.run) {
-            let step = if let Some((age, step)) = known.get(&name) {
+            let step = if let Some((age, earlier)) = known.get(&name) {
                 used.insert(*age);
-                self.check_step(step, same[*age].1)?;
-                *step
+                self.check_step(&step, earlier, same[*age].1)?;
+                *earlier
             } else {
-                step.1.map_or(Ok(()), |output| self.check_unknown(output, runs))?;
+                step.1.map_or(Ok(()), |output| self.check_unknown(output))?;
                 step
             };
             inputs.push(step.0.clone());
@@ -305,15 +278,18 @@ impl<'a> ResumeJob<'a> {
         used: &BTreeSet<usize>,
         same: &[(u64, &Run)],
     ) -> Plan {
-        let mut states = used.iter().map(|age| SavedState::of(same[*age].1));
-        let mut state = states.next().unwrap_or_default();
-        states.for_each(|other| state.add(&other));
+        let used_runs = || used.iter().map(|age| same[*age].1);
+        let counts = used_runs().map(counts_of).reduce(|mut sum, counts| {
+            sum.add(&counts);
+            sum
+        });
         let records = inputs.iter().map(|input| input.records).sum();
         let has_more = inputs.iter().any(|input| input.bytes_after() > 0);
         let mut run = Run {
             has_ended: false,
             records,
-            state: state.value(),
+            is_repeatable: used_runs().any(|run| run.is_repeatable),
+            counts: json!(counts),
             places: inputs.into_iter().chain(outputs).collect(),
             ..self.run.clone()
         };
@@ -332,11 +308,29 @@ impl<'a> ResumeJob<'a> {
         if self.obstacle.is_some() || self.output_spec.to.appends || !has_outputs {
             return None;
         }
-        let done = self.earlier_work(runs).ok()?.filter(|done| done.run.has_ended)?;
+        let Ok(earlier) = self.earlier_work(runs) else {
+            self.tell_of_lost_output(runs);
+            return None;
+        };
+        let done = earlier.filter(|done| done.run.has_ended)?;
         let again = if self.run.job.is_dedup() { " (--restart does it again)" } else { "" };
         let name = done.run.name();
         self.verbosity.say(format_args!("{name}: is finished already; nothing to do{again}"));
         Some(done)
+    }
+
+    /// Says so if this run has finished before, and its output is gone: nothing will be printed again.
+    fn tell_of_lost_output(&self, runs: &Runs) {
+        let mut finished = runs.newest().filter(|run| run.has_ended && self.is_same(run));
+        let Some(run) = finished.next() else { return };
+        let is_lost = |place: &&Place| place.offset > 0 && !has_content(&place.path);
+        if let Some(lost) = run.outputs().find(is_lost) {
+            let (name, filter, lost) = (run.name(), &self.filter, lost.path.display());
+            self.verbosity.say(format_args!(
+                "{name}: has finished before, and its output {lost} is gone; what {filter} remembers of it is not \
+                 printed again"
+            ));
+        }
     }
 
     fn is_folder(&self) -> bool {
@@ -386,7 +380,7 @@ impl<'a> ResumeJob<'a> {
                 let reason = format!("{path} has {added} more than the run wrote");
                 return Err(failed(run, &reason));
             }
-            undo.outputs.push(place.clone());
+            undo.outputs.push((run.clone(), place.clone()));
         }
         Ok(undo)
     }
@@ -404,12 +398,22 @@ impl<'a> ResumeJob<'a> {
         }
     }
 
-    /// Returns an error if an input, or its own output, no longer begins with what was processed. Reads compressed
-    /// inputs completely.
-    fn check_step(&self, step: &JobStep<'_>, of: &Run) -> Result<()> {
-        let (input, output) = *step;
+    /// Returns an error if an input, or its own output, no longer begins with what an earlier run processed, or has
+    /// another output now. Reads compressed inputs completely.
+    fn check_step(&self, step: &JobStep<'_>, earlier: &JobStep<'_>, of: &Run) -> Result<()> {
+        let (input, output) = *earlier;
         check_input(input).map_err(|moved| self.moved(input, &moved))?;
-        output.map_or(Ok(()), |output| self.check_output(output, of))
+        let Some((output, new)) = output.zip(step.1) else { return Ok(()) };
+        if output.path == new.path {
+            return self.check_output(output, of);
+        }
+        let reason = format!(
+            "--resume: its output was {}, and would be {} with these inputs; choose another folder for those of \
+             other folders",
+            output.path.display(),
+            new.path.display()
+        );
+        Err(Failure::at(input.path.display(), reason))
     }
 
     /// Returns an error if an output does not hold what was written, or others have added to it.
@@ -448,12 +452,8 @@ impl<'a> ResumeJob<'a> {
 
     /// Returns an error if an output has content of which no run is known: it may be of this job, but was done with
     /// another filter.
-    fn check_unknown(&self, output: &Place, runs: &Runs) -> Result<()> {
-        let is_begun = |run: &Run| {
-            run.has_only_begun() && run.outputs().any(|place| place.path == output.path)
-        };
-        if self.output_spec.to.appends || !has_content(&output.path) || runs.newest().any(is_begun)
-        {
+    fn check_unknown(&self, output: &Place) -> Result<()> {
+        if self.output_spec.to.appends || !has_content(&output.path) {
             return Ok(());
         }
         let way = if self.is_folder() {
@@ -480,8 +480,8 @@ fn check_input(input: &Place) -> Result<(), String> {
 /// An input, and the output that belongs to it alone, if there is one.
 type JobStep<'r> = (&'r Place, Option<&'r Place>);
 
-/// The names of its files, and how often the same input was named before.
-type JobStepName<'r> = (&'r Path, Option<&'r Path>, usize);
+/// The name of its input, and how often the same input was named before.
+type JobStepName<'r> = (&'r Path, usize);
 
 fn steps(run: &Run) -> impl Iterator<Item = (JobStepName<'_>, JobStep<'_>)> {
     let mut outputs = run.outputs().filter(|_| run.job.has("output-dir"));
@@ -489,7 +489,7 @@ fn steps(run: &Run) -> impl Iterator<Item = (JobStepName<'_>, JobStep<'_>)> {
     run.inputs().map(move |input| {
         let (output, time) = (outputs.next(), times.entry(&*input.path).or_insert(0));
         *time += 1;
-        ((&*input.path, output.map(|place| &*place.path), *time), (input, output))
+        ((&*input.path, *time), (input, output))
     })
 }
 
@@ -503,9 +503,14 @@ fn paths<'r>(places: impl Iterator<Item = &'r Place>) -> impl Iterator<Item = &'
     places.map(|place| &*place.path)
 }
 
+/// The counters of a run.
+pub(super) fn counts_of(run: &Run) -> Counts {
+    Counts::deserialize(&run.counts).unwrap_or_default()
+}
+
 /// Whether a run has committed nothing, and its files have changed since.
 fn has_come_to_nothing(run: &Run) -> bool {
-    run.has_only_begun() && run.places.iter().any(|place| place.check().is_err())
+    !run.has_ended && run.records == 0 && run.places.iter().any(|place| place.check().is_err())
 }
 
 fn has_content(path: &Path) -> bool {

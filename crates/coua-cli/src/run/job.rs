@@ -164,6 +164,12 @@ impl Job {
         let undo = job.to_undo(runs)?;
         self.reading.undo(filter, profile, &undo, &self.to)?;
         let plan = job.plan(filter.runs().expect(OPEN))?;
+        if plan.is_continued {
+            let mut outputs = plan.run.outputs();
+            outputs.try_for_each(|output| {
+                self.reading.check_rest(&plan.run, output, self.to.coding(&output.path))
+            })?;
+        }
         for output in job.emptied(&plan) {
             let coding = self.to.coding(&output);
             let may_be_remembered = profile.items > 0;
@@ -212,6 +218,9 @@ impl InputPlan {
         let Some(stored) = &self.stored else { return Ok(()) };
         own.check_parts(stored, name)?;
         own.check_records(stored, name)?;
+        if self.hashing.keys.times.is_some() {
+            own.check_zone(stored, name)?;
+        }
         let given = &mut self.hashing.keys.normalize;
         if !given.does_nothing() {
             given.check_same(&stored.normalize, name)?;
@@ -294,8 +303,9 @@ impl InputPlan {
         undo: &Undo,
         to: &Destinations,
     ) -> Result<()> {
-        for output in &undo.outputs {
+        for (run, output) in &undo.outputs {
             // The filter does not remember what an interrupted run has written after its last checkpoint.
+            self.check_rest(run, output, to.coding(&output.path))?;
             let failed = |error| Failure::io(output.path.display(), &error);
             let file = File::options().write(true).open(&output.path).map_err(failed)?;
             file.set_len(output.offset).map_err(failed)?;

@@ -2,6 +2,7 @@
 
 mod job;
 mod known;
+mod rest;
 mod session;
 mod two_passes;
 mod work;

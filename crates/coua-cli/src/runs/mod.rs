@@ -6,7 +6,7 @@
 //! | note | its content |
 //! |---|---|
 //! | `coua/run/N` | the job; for each file its role and its path, a character for each byte |
-//! | `coua/run/N/state` | whether it has ended, records done, and the program's own state |
+//! | `coua/run/N/state` | whether it has ended and may be repeated, records done, and the counters of the command |
 //! | `coua/run/N/file/M` | the position in file M, as [`Place`] has it; without it nothing was done |
 
 mod place;
@@ -89,8 +89,11 @@ pub(crate) struct Run {
     pub(crate) has_ended: bool,
     /// Records done.
     pub(crate) records: u64,
-    /// Further state that the program needs to continue.
-    pub(crate) state: Value,
+    /// It had --resume, or made a checkpoint: it is remembered after its end, so that the same command with --resume
+    /// does nothing.
+    pub(crate) is_repeatable: bool,
+    /// The counters of the command.
+    pub(crate) counts: Value,
     /// Positions in inputs, then in outputs.
     pub(crate) places: Vec<Place>,
 }
@@ -141,7 +144,7 @@ impl Run {
                 notes.insert(format!("{name}/file/{at}"), to_note(place));
             }
         }
-        let state = (self.has_ended, self.records, &self.state);
+        let state = (self.has_ended, self.is_repeatable, self.records, &self.counts);
         notes.insert(format!("{name}/state"), to_note(&state));
         notes.insert(name, self.fixed_note());
     }
@@ -165,13 +168,8 @@ impl Run {
             return Some(());
         }
         let state = serde_json::from_slice(note).ok().filter(|_| part == "state");
-        (self.has_ended, self.records, self.state) = state?;
+        (self.has_ended, self.is_repeatable, self.records, self.counts) = state?;
         Some(())
-    }
-
-    /// Whether it has begun to write its outputs, but committed nothing.
-    pub(crate) fn has_only_begun(&self) -> bool {
-        !self.has_ended && self.records == 0
     }
 }
 
@@ -253,9 +251,10 @@ mod tests {
     fn run(records: u64) -> Run {
         let mut place = Place::start(Role::Output, Path::new("out"));
         (place.offset, place.records, place.note) = (records, 2, 3);
-        let state = Value::from("state");
+        let (is_repeatable, counts) = (records > 7, Value::from("counts"));
         let places = vec![Place::start(Role::Input, Path::new("in \u{e4}\u{20ac}")), place];
-        Run { job: JobSpec::new("job"), has_ended: records > 5, records, state, places }
+        let (job, has_ended) = (JobSpec::new("job"), records > 5);
+        Run { job, has_ended, records, is_repeatable, counts, places }
     }
 
     fn sample() -> Runs {
@@ -318,9 +317,9 @@ mod tests {
             ("coua/run/x", "[{}, []]"),
             ("coua/run/7", "[1, []]"),
             ("coua/run/7", r#"[{"command": "add", "options": {}}, [["input", "\u20ac"]]]"#),
-            ("coua/run/7/state", "[false, 1, null]"),
-            ("coua/run/1/state", "[2, 1, null]"),
-            ("coua/run/1/state", "[false, 1]"),
+            ("coua/run/7/state", "[false, true, 1, null]"),
+            ("coua/run/1/state", "[2, true, 1, null]"),
+            ("coua/run/1/state", "[false, true, 1]"),
             ("coua/run/1/file/2", r#"{"offset":1,"records":1,"note":0,"sum":{"Ends":1}}"#),
             ("coua/run/1/file/1", r#"{"offset":1,"records":1,"note":0,"sum":{"Other":1}}"#),
             ("coua/run/1/file/1", r#"{"offset":1,"records":1,"note":0}"#),

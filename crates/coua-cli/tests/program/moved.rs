@@ -120,7 +120,8 @@ fn a_filter_may_be_replaced_while_a_writer_waits() {
         (child, input)
     };
     run_with(b"a\n", ["add", &filter]).good();
-    let mut holder = coua(["dedup", "--filter", &filter]).stdin(Stdio::piped()).spawn().unwrap();
+    let dedup = ["dedup", "--filter", &filter, "--checkpoint-every", "1000"];
+    let mut holder = coua(dedup).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = holder.stdin.take().unwrap();
     input.write_all(b"b\n").unwrap();
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();

@@ -218,7 +218,7 @@ fn a_filter_knows_how_its_records_were_read() {
 fn whole_files() {
     let folder = Folder::new();
     with(&folder, "{\"id\":\"A\"}\n", &["add", "f", "--json", "/id", "-i"]).good();
-    with(&folder, "x B\n", &["add", &folder.join("g"), "-k2", "-i"]).good();
+    with(&folder, "x B\n", &["add", &folder.join("g"), "-k1,2", "-i"]).good();
     with(&folder, "c\n", &["add", &folder.join("h")]).good();
     run_in(&folder, &["compact", "-q", "f"]).good();
     run_in(&folder, &["convert", "f", "-o", "small", "--rate", "1e-6"]).good();
@@ -227,11 +227,11 @@ fn whole_files() {
     assert_eq!(keys("small"), json!({"find": {"json": ["/id"]}, "normalize": ["ignore-case"]}));
     run_in(&folder, &["merge", "-q", "-o", "both", "f", "g"]).failed(
         2,
-        "coua: g: its keys were made in another way (--fields 2, --ignore-case) than those of f (--json /id, \
+        "coua: g: its keys were made in another way (--fields 1,2, --ignore-case) than those of f (--json /id, \
          --ignore-case); add the records of one to the other filter, with `coua add`\n",
     );
     assert!(!folder.has("both"));
-    with(&folder, "{\"id\":\"B\"}\n", &["add", &folder.join("i"), "--json", "/id", "-i"]).good();
+    with(&folder, "x,B\n", &["add", &folder.join("i"), "--csv", "2", "-i"]).good();
     run_in(&folder, &["merge", "-o", "both", "f", "i"]).good();
     assert_eq!(keys("both"), keys("small"));
     assert_eq!(with(&folder, "a\nb\nc\n", &["check", &folder.join("both")]).text(), "a\nb\n");

@@ -223,7 +223,7 @@ fn a_report_is_resumed_in_a_file_alone() {
     );
     run_in(&folder, &report).failed(2, &message);
     fs::write(folder.join("second"), "x\nb\n  longer than it was\n").unwrap();
-    fs::write(folder.join("out"), "a\nb\na\nb\nand more").unwrap();
+    fs::write(folder.join("out"), "a\nb\na\nb\n  lon").unwrap();
     run_in(&folder, &with(&report, &["--resume"])).good();
     assert_eq!(folder.read("out"), b"a\nb\na\nb\n");
     assert_eq!(counts(&folder), [1, 1, 3, 3, 3]);

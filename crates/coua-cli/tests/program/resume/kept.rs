@@ -370,3 +370,40 @@ fn an_output_with_records_of_the_filter_is_never_emptied() {
         assert!(kept.starts_with("1 of a\n2 of a\n3 of a\n"), "{script}: {kept:.60}");
     }
 }
+
+/// Outputs have the names of their inputs below the folder of all of them.
+#[test]
+fn inputs_of_other_folders_rename_no_outputs() {
+    let folder = Folder::new();
+    for name in ["a", "b"] {
+        fs::create_dir(folder.join(name)).unwrap();
+        folder.file(&format!("{name}/1"), format!("{name}\n"));
+    }
+    let dedup = |inputs: &str| {
+        shell(folder.path(), &format!("$COUA dedup --filter f --output-dir out --resume {inputs}"))
+    };
+    dedup("a/1").good();
+    refused(
+        &dedup("a/1 b/1"),
+        "/out/a/1 with these inputs; choose another folder for those of other folders\n",
+    );
+    assert!(folder.read("out/1") == b"a\n" && !folder.has("out/a"));
+}
+
+/// Its records are remembered, so nothing is printed; that is told.
+#[test]
+fn a_finished_command_whose_output_is_gone_says_so() {
+    let folder = Folder::new();
+    folder.file("in", "a\nb\n");
+    let dedup = || run_in(&folder, &["dedup", "--filter", "f", "-o", "out", "in"]);
+    dedup().good();
+    for script in ["rm out", ": > out", "rm -f out"] {
+        shell(folder.path(), script).good();
+        let again = dedup();
+        let words = "/out is gone; what f remembers of it is not printed again\n";
+        assert!(again.code == Some(0) && again.stderr.ends_with(words), "{}", again.stderr);
+        assert_eq!(folder.read("out"), b"");
+        shell(folder.path(), "rm f out").good();
+        dedup().good();
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::refused::interrupted;
 use super::rounds;
+use crate::compressed::unpacked;
 use crate::support::{
     Folder, Repeats, coua, expected, lines, messages, powerless, run_in, shell, try_send, until,
     wait,
@@ -162,5 +163,67 @@ fn an_interrupted_run_outlives_merging_and_converting() {
         assert!(again.stderr.contains(refused), "{command}: {}", again.stderr);
         run_in(folder, &RESUME).good();
         assert!(folder.read("out") == expected(&folder.read("many")), "{command}");
+    }
+}
+
+/// What stands behind the last checkpoint is cut off only if the run wrote it.
+#[test]
+fn what_others_append_to_an_interrupted_output_is_kept() {
+    let text = lines(100_000, Repeats::Few);
+    for (name, pack) in [("out", "cat"), ("out.gz", "gzip"), ("out.zst", "zstd -q")] {
+        let folder = Folder::new();
+        folder.file("in", &text);
+        folder.file("other", "x\ny\n");
+        let dedup = format!("$COUA dedup -j1 --filter f -o {name} --checkpoint-every 0.02");
+        let whole = shell(folder.path(), &format!("{dedup} in; wc -c < {name}; rm f {name}"));
+        let blocks = whole.text().trim().parse::<u64>().unwrap() / 512 * 3 / 4;
+        let killed = format!("ulimit -c 0; ulimit -f {blocks}; exec {dedup} in");
+        assert_eq!(shell(folder.path(), &killed).code, None, "killed");
+        let torn = folder.read(name);
+        // Whole records that the filter knows, as of another run that appends.
+        shell(folder.path(), &format!("$COUA dedup --filter f other | {pack} >> {name}")).good();
+        let before = folder.read(name);
+        for option in ["--resume", "--restart"] {
+            let refused = shell(folder.path(), &format!("{dedup} in {option}"));
+            let words = " at its end are not all what an interrupted `coua dedup` of ";
+            assert!(
+                refused.code == Some(2) && refused.stderr.contains(words),
+                "{}",
+                refused.stderr
+            );
+            assert!(folder.read(name) == before);
+        }
+        folder.file(name, &torn);
+        shell(folder.path(), &format!("{dedup} in --resume")).good();
+        assert!(unpacked(&folder.read(name)) == expected(&text), "{name}");
+    }
+}
+
+/// Zeros would take the place of what was cut off.
+#[test]
+fn an_output_that_others_shorten_is_noticed() {
+    let text = lines(200_000, Repeats::Few);
+    for command in
+        [&["dedup", "-o", "out", "-"][..], &["dedup", "--filter", "f", "-o", "out.zst", "-"]]
+    {
+        let folder = Folder::new();
+        let mut child = coua(command)
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let output = folder.join(command[command.len() - 2]);
+        input.write_all(&text[..text.len() / 2]).unwrap();
+        until(|| fs::metadata(&output).is_ok_and(|output| output.len() > 10_000));
+        fs::File::options().write(true).open(&output).unwrap().set_len(10).unwrap();
+        // It may have ended by then.
+        input.write_all(&text[text.len() / 2..]).ok();
+        drop(input);
+        assert_eq!(wait(&mut child).code(), Some(2));
+        let said = messages(&mut child);
+        assert!(said.contains(" was shortened while it was written: "), "{said}");
+        assert_eq!(fs::metadata(&output).unwrap().len(), 10);
     }
 }
