@@ -81,7 +81,7 @@ impl ResumeJob<'_> {
             recorder.record(runs, started.outputs.sync()?, &started.counts);
         }
         let is_changed =
-            number.is_some_and(|number| before.as_ref() != runs.by_number.get(&number));
+            number.map_or(has_replaced, |it| before.as_ref() != runs.by_number.get(&it));
         started.must_commit = !places.is_empty() && is_changed;
         started.recorder = Some(recorder);
         Ok(started)
@@ -114,7 +114,7 @@ fn excess(run: &Run) -> Option<String> {
     })
 }
 
-/// The most runs that a table or a message lists.
+/// The most runs that a message lists.
 const MOST_LISTED: usize = 10;
 
 /// Adds the runs: unfinished ones first, and the newest first. The field names are part of the interface.
@@ -129,16 +129,10 @@ pub(crate) fn write_report(runs: &Runs, report: &mut Report) {
     }
     report.field("unfinished_run", objects.first().filter(|_| !unended.is_empty()).cloned());
     report.field("runs", objects);
-    if ended.is_empty() {
-        return;
-    }
-    report.row("ended runs", format!("{}, remembered for --resume", grouped(ended.len() as u64)));
-    for run in ended.iter().take(MOST_LISTED) {
-        report.row("", done(run));
-    }
-    if ended.len() > MOST_LISTED {
-        report.row("", "and others (--json lists all)");
-    }
+    let ended = (!ended.is_empty()).then(|| {
+        format!("{}, remembered for --resume (--json lists them)", grouped(ended.len() as u64))
+    });
+    report.row_if_any("ended runs", ended);
 }
 
 fn done(run: &Run) -> String {

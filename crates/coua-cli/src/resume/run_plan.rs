@@ -323,6 +323,10 @@ impl<'a> ResumeJob<'a> {
     fn tell_of_lost_output(&self, runs: &Runs) {
         let mut finished = runs.newest().filter(|run| run.has_ended && self.is_same(run));
         let Some(run) = finished.next() else { return };
+        let is_done = |input: &Place| input.bytes_after() == 0 && check_input(input).is_ok();
+        if !run.inputs().all(is_done) {
+            return;
+        }
         let is_lost = |place: &&Place| place.offset > 0 && !has_content(&place.path);
         if let Some(lost) = run.outputs().find(is_lost) {
             let (name, filter, lost) = (run.name(), &self.filter, lost.path.display());
@@ -391,7 +395,7 @@ impl<'a> ResumeJob<'a> {
             Ok(())
         } else if run.job != self.run.job {
             Err("it had other options; use the same, or choose another output")
-        } else if is_in_output && run.job.is_dedup() && !run.job.has("repeats") {
+        } else if is_in_output && run.prints_new() {
             Ok(())
         } else {
             Err("no output holds the records that it changed")

@@ -164,11 +164,9 @@ impl Job {
         let undo = job.to_undo(runs)?;
         self.reading.undo(filter, profile, &undo, &self.to)?;
         let plan = job.plan(filter.runs().expect(OPEN))?;
-        if plan.is_continued {
-            let mut outputs = plan.run.outputs();
-            outputs.try_for_each(|output| {
-                self.reading.check_rest(&plan.run, output, self.to.coding(&output.path))
-            })?;
+        for output in plan.run.outputs().filter(|_| plan.is_continued) {
+            let coding = self.to.coding(&output.path);
+            self.reading.check_rest(filter, profile, &plan.run, output, coding)?;
         }
         for output in job.emptied(&plan) {
             let coding = self.to.coding(&output);
@@ -305,26 +303,16 @@ impl InputPlan {
     ) -> Result<()> {
         for (run, output) in &undo.outputs {
             // The filter does not remember what an interrupted run has written after its last checkpoint.
-            self.check_rest(run, output, to.coding(&output.path))?;
+            let coding = to.coding(&output.path);
+            self.check_rest(filter, profile, run, output, coding)?;
             let failed = |error| Failure::io(output.path.display(), &error);
             let file = File::options().write(true).open(&output.path).map_err(failed)?;
             file.set_len(output.offset).map_err(failed)?;
-            self.remove(filter, profile, &output.path, to.coding(&output.path))?;
+            self.ask(filter, profile, Op::Remove, &output.path, coding, |_| Flow::Continue)?;
         }
         let Some(runs) = filter.runs().filter(|_| !undo.runs.is_empty()) else { return Ok(()) };
         undo.runs.iter().for_each(|number| drop(runs.by_number.remove(number)));
         filter.commit(Stage::Begin)
-    }
-
-    /// Removes the records of an output.
-    fn remove(
-        &self,
-        filter: &mut dyn RunFilter,
-        profile: &Profile,
-        output: &Path,
-        coding: Coding,
-    ) -> Result<()> {
-        self.ask(filter, profile, Op::Remove, output, coding, |_| Flow::Continue)
     }
 
     /// Whether the filter remembers records of an output: more than an eighth of those of some block. Fewer may be false
@@ -355,32 +343,43 @@ impl InputPlan {
         coding: Coding,
         mut answered: impl FnMut(&Answers) -> Flow,
     ) -> Result<()> {
-        let mut hashing = Hashing {
-            hasher: profile.hasher,
-            wanted: profile.wanted,
-            on_missing: Some(OnMissing::Keep),
-            ..self.hashing.clone()
-        };
         let inputs = Inputs::new(&[output.to_owned()], coding);
         let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
-        let format = hashing.format.clone();
+        let format = self.hashing.format.clone();
         let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
         let mut batch = Batch::default();
         while reader.next_block(&mut batch.block)? {
             if let Some(failure) = batch.block.failure.take() {
                 return Err(failure);
             }
-            hashing.hash(&mut batch.block, &mut batch.keys);
-            batch.answers.clear();
-            filter.answer(op, &mut batch).map_err(|stop| match stop {
-                Stop::Lost { failure, .. } => failure,
-                Stop::Full { no_room, .. } => Failure::at(&profile.name, no_room.why),
-            })?;
+            self.answer(filter, profile, op, &mut batch)?;
             if answered(&batch.answers) == Flow::Enough {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Does `op` with the records of a block.
+    pub(super) fn answer(
+        &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
+        op: Op,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let mut hashing = Hashing {
+            hasher: profile.hasher,
+            wanted: profile.wanted,
+            on_missing: Some(OnMissing::Keep),
+            ..self.hashing.clone()
+        };
+        hashing.hash(&mut batch.block, &mut batch.keys);
+        batch.answers.clear();
+        filter.answer(op, batch).map_err(|stop| match stop {
+            Stop::Lost { failure, .. } => failure,
+            Stop::Full { no_room, .. } => Failure::at(&profile.name, no_room.why),
+        })
     }
 }
 

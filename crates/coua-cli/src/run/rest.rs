@@ -1,72 +1,140 @@
 //! What stands in an output behind the last checkpoint of an interrupted run.
 
 use super::job::InputPlan;
+use crate::filter::{Op, Profile, RunFilter};
 use crate::input::{BlockReader, Coding, bytes_from};
-use crate::record::{Block, RecordFormat};
-use crate::runs::{Place, Run};
+use crate::key::{Mixing, Seen};
+use crate::pipeline::Batch;
+use crate::record::RecordFormat;
+use crate::runs::{Place, Role, Run};
 use crate::terminal::{CancelToken, Failure, Result, counted};
-use std::io::{self, ErrorKind, Read};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The first bytes of frames of gzip and zstd.
+const MAGICS: [&[u8]; 2] = [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"];
+
+/// The most bytes of frames that a decoder takes for more of one that is cut off.
+const MOST_FRAMES: u64 = 1 << 18;
+
 impl InputPlan {
     /// Returns an error unless the bytes behind a place in an output are what the run has written there after its last
-    /// checkpoint: records of its inputs, in their order. Only such bytes may be cut off.
-    pub(super) fn check_rest(&self, run: &Run, place: &Place, coding: Coding) -> Result<()> {
-        let (bytes, name) = (place.bytes_after(), place.path.display());
+    /// checkpoint. Only such bytes may be cut off.
+    pub(super) fn check_rest(
+        &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
+        run: &Run,
+        place: &Place,
+        coding: Coding,
+    ) -> Result<()> {
+        let bytes = place.bytes_after();
         // Fewer bytes would not be recognized as compressed. What came from a stream cannot be compared.
         let is_short = bytes < 10 && (bytes == 0 || coding.is_decompressed);
         if is_short || run.inputs().next().is_none() {
             return Ok(());
         }
-        let stop = Arc::new(CancelToken::new()?);
-        match self.is_of_inputs(run, place, coding, stop) {
-            Ok(true) => Ok(()),
-            Err(error) if error.raw_os_error().is_some() => Err(Failure::io(name, &error)),
-            _ => {
-                let (bytes, offset) = (counted(bytes, "byte"), place.offset);
-                let reason = format!(
-                    "{bytes} at its end are not all what an interrupted {} wrote, and would be lost; keep yours in \
-                     another file, cut off all of them with `truncate -s {offset} FILE`, and try again",
-                    run.name()
-                );
-                Err(Failure::at(name, reason))
+        let is_of_run = match self.last_of_rest(run, place, coding)? {
+            Some((mut batch, Some(last))) if run.prints_new() && place.role == Role::Output => {
+                self.answer(filter, profile, Op::Check, &mut batch)?;
+                // Records that the filter remembers were appended by another run.
+                let is_last = |(nth, found): (usize, &Seen)| {
+                    *found == Seen::Repeat && batch.keys.record_of_hash(nth) == last
+                };
+                !batch.answers.found.iter().enumerate().any(is_last)
             }
+            found => found.is_some(),
+        };
+        if is_of_run {
+            return Ok(());
         }
+        let (bytes, offset) = (counted(bytes, "byte"), place.offset);
+        let reason = format!(
+            "{bytes} at its end are not all what an interrupted {} wrote, and would be lost; keep yours in another \
+             file, cut off all of them with `truncate -s {offset} FILE`, and try again",
+            run.name()
+        );
+        Err(Failure::at(place.path.display(), reason))
     }
 
-    fn is_of_inputs(
+    /// The block of the inputs with the last record behind a place in an output, and which that is, unless it is cut off.
+    /// None if the bytes there are not records of the inputs in their order.
+    fn last_of_rest(
         &self,
         run: &Run,
         place: &Place,
         coding: Coding,
-        stop: Arc<CancelToken>,
-    ) -> io::Result<bool> {
-        let format = &self.hashing.format;
-        let bytes = bytes_from(&place.path, place.offset, coding, &stop)?;
-        let mut rest = Rest { bytes, next: Vec::new(), at: 0, is_ended: false };
+    ) -> Result<Option<(Batch, Option<usize>)>> {
+        let (stop, format) = (Arc::new(CancelToken::new()?), &self.hashing.format);
+        let failed = |error| Failure::io(place.path.display(), &error);
+        let bytes = bytes_from(&place.path, place.offset, coding, &stop).map_err(failed)?;
+        let mut rest = Rest { bytes, next: Vec::new(), at: 0, end: None };
         if place.note > 0 {
-            rest.pass(b"", format)?;
+            rest.pass(b"", format);
         }
         let inputs: Vec<PathBuf> = run.inputs().map(|input| input.path.clone()).collect();
-        let inputs = self.inputs.others(&inputs);
-        let mut reader = BlockReader::new(inputs, format.clone(), None, stop, Arc::default());
-        let mut block = Block::default();
+        let (inputs, headers) = (self.inputs.others(&inputs), self.headers(Mixing::Allowed));
+        let mut reader =
+            BlockReader::new(inputs, format.clone(), headers, stop.clone(), Arc::default());
+        let (mut batch, mut last) = (Batch::default(), None);
         // A failure of an input is reported when the run comes there.
-        while !rest.is_empty()? && matches!(reader.next_block(&mut block), Ok(true)) {
+        while !rest.is_empty() && matches!(reader.next_block(&mut batch.block), Ok(true)) {
+            let block = &batch.block;
             let Some(input) = run.inputs().nth(block.input) else { break };
             // The last one may have grown since.
             let done = input.records.saturating_sub(u64::from(input.note > 0));
-            let mut records =
-                block.records().skip(done.saturating_sub(block.records_before) as usize);
-            records.try_for_each(|record| rest.pass(record, format))?;
+            let done = done.saturating_sub(block.records_before) as usize;
+            for (place, record) in block.records().enumerate().skip(done) {
+                match rest.pass(record, format) {
+                    Passed::Whole => last = Some(place),
+                    Passed::Beginning => last = None,
+                    Passed::Nothing => {}
+                }
+            }
             if block.failure.is_some() {
                 break;
             }
         }
-        rest.is_empty()
+        let is_cut_off = rest.end == Some(End::CutOff);
+        let has_others = is_cut_off && ends_with_frames(place, coding, &stop).map_err(failed)?;
+        let is_own = rest.is_empty() && !has_others;
+        Ok(is_own.then_some((batch, last)))
     }
+}
+
+/// Whether whole compressed frames stand at the end of a file, behind one that is cut off. Its decoder takes them for more
+/// of it, if they are short.
+fn ends_with_frames(place: &Place, coding: Coding, stop: &Arc<CancelToken>) -> io::Result<bool> {
+    let mut file = File::open(&place.path)?;
+    let from = (place.offset + 1).max(file.metadata()?.len().saturating_sub(MOST_FRAMES));
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(from))?;
+    file.read_to_end(&mut bytes)?;
+    let is_begin = |at: &usize| MAGICS.iter().any(|magic| bytes[*at..].starts_with(magic));
+    Ok((0..bytes.len()).filter(is_begin).any(|at| {
+        let frames = bytes_from(&place.path, from + at as u64, coding, stop);
+        frames.and_then(|mut frames| io::copy(&mut frames, &mut io::sink())).is_ok()
+    }))
+}
+
+/// What of a record stands next.
+enum Passed {
+    Whole,
+    /// It is cut off there, and nothing follows.
+    Beginning,
+    Nothing,
+}
+
+/// How decompressed bytes end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Whole,
+    /// Within a compressed frame.
+    CutOff,
+    Damaged,
 }
 
 /// The bytes that are not known to be of the inputs.
@@ -75,40 +143,46 @@ struct Rest<R> {
     /// Those that were read: from `at` on.
     next: Vec<u8>,
     at: usize,
-    is_ended: bool,
+    /// Their end, once it was read.
+    end: Option<End>,
 }
 
 impl<R: Read> Rest<R> {
     const PIECE: u64 = 1 << 16;
 
-    /// The next bytes: this many, or all. Data that is cut off within a compressed frame ends there.
-    fn next(&mut self, bytes: usize) -> io::Result<&[u8]> {
-        while self.next.len() - self.at < bytes && !self.is_ended {
+    /// The next bytes: this many, or all.
+    fn next(&mut self, bytes: usize) -> &[u8] {
+        while self.next.len() - self.at < bytes && self.end.is_none() {
             self.next.drain(..mem::take(&mut self.at));
             match (&mut self.bytes).take(Self::PIECE).read_to_end(&mut self.next) {
-                Ok(read) => self.is_ended = read == 0,
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => self.is_ended = true,
-                Err(error) => return Err(error),
+                Ok(0) => self.end = Some(End::Whole),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    self.end = Some(End::CutOff);
+                }
+                Err(_) => self.end = Some(End::Damaged),
             }
         }
         let next = &self.next[self.at..];
-        Ok(&next[..bytes.min(next.len())])
+        &next[..bytes.min(next.len())]
     }
 
-    fn is_empty(&mut self) -> io::Result<bool> {
-        Ok(self.next(1)?.is_empty())
+    fn is_empty(&mut self) -> bool {
+        self.next(1).is_empty() && self.end != Some(End::Damaged)
     }
 
-    /// Passes a record with its separator, if it comes next. The last one may be cut off.
-    fn pass(&mut self, record: &[u8], format: &RecordFormat) -> io::Result<()> {
+    /// Passes a record with its separator, if it comes next.
+    fn pass(&mut self, record: &[u8], format: &RecordFormat) -> Passed {
         let separator = format.bytes();
         let content = record.strip_suffix(separator).unwrap_or(record);
-        let next = self.next(content.len() + separator.len())?;
+        let whole = content.len() + separator.len();
+        let next = self.next(whole);
         let (start, end) = next.split_at(content.len().min(next.len()));
-        if content.starts_with(start) && separator.starts_with(end) {
-            let (passed, is_whole) = (next.len(), next.len() == content.len() + separator.len());
-            self.at += if is_whole || self.is_ended { passed } else { 0 };
+        let passed = next.len();
+        if passed == 0 || !content.starts_with(start) || !separator.starts_with(end) {
+            return Passed::Nothing;
         }
-        Ok(())
+        self.at += passed;
+        if passed == whole { Passed::Whole } else { Passed::Beginning }
     }
 }

@@ -127,6 +127,11 @@ impl Run {
         self.places.iter().map(Place::file).eq(other.places.iter().map(Place::file))
     }
 
+    /// Whether its main output gets records that the filter did not remember.
+    pub(crate) fn prints_new(&self) -> bool {
+        self.job.is_dedup() && !self.job.has("repeats")
+    }
+
     /// The note that does not change.
     pub(crate) fn fixed_note(&self) -> Vec<u8> {
         let path = |place: &Place| -> String {

@@ -190,12 +190,14 @@ fn an_input_may_grow_before_an_interrupted_run_is_resumed() {
 fn a_letter_that_was_cut_off_comes_whole() {
     let folder = Folder::new();
     folder.file("a", b"o\0n\0e\0\n\0t\0w\0o");
-    let command = [DEDUP, &["--encoding", "utf-16le"]].concat();
-    done(&folder, &command, &["a"]);
+    let command = [DEDUP, &["--encoding", "utf-16le", "a"]].concat();
+    // A record with half a letter has no key.
+    let done = || assert_eq!(run_in(&folder, &command).code, Some(0));
+    done();
     assert_eq!(folder.read("out"), b"one\ntw\xff");
     append(&folder, "a", b"\0\n\0");
     for _ in 0..2 {
-        done(&folder, &command, &["a"]);
+        done();
         assert_eq!(folder.read("out"), b"one\ntw\xff\ntwo\n");
     }
 }

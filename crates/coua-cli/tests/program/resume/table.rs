@@ -285,10 +285,7 @@ fn the_oldest_of_many_ended_runs_is_forgotten_and_told() {
     assert_eq!(add(65, &["-q"]).good(), b"");
     assert_eq!(runs(&folder, "x").len(), 64);
     let text = run_in(&folder, &["info", "x"]).text();
-    assert!(
-        text.contains("64, remembered for --resume") && text.contains("--json lists all"),
-        "{text}"
-    );
+    assert!(text.contains("64, remembered for --resume (--json lists them)"), "{text}");
     // Only runs with the option are remembered, so the others make none be forgotten.
     run_in(&folder, &["add", "x", "in1"]).good();
     run_in(&folder, &["add", "x", "in0", "--resume"]).good();

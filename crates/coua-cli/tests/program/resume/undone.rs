@@ -27,7 +27,14 @@ fn a_damaged_input_is_not_resumed_with_a_good_one() {
             let first = run(&["--resume"]);
             assert_eq!(first.code, Some(2), "{name} {part}");
             folder.file("in", &whole);
-            let second = run(&["--resume"]);
+            let mut second = run(&["--resume"]);
+            // Wrong bytes that were printed after the last checkpoint are not cut off without being asked.
+            if let Some((_, way)) = second.stderr.split_once("are not all what an interrupted ") {
+                let end = way.split_once("truncate -s ").unwrap().1.split(' ').next().unwrap();
+                let out = fs::File::options().write(true).open(folder.join("out")).unwrap();
+                out.set_len(end.parse().unwrap()).unwrap();
+                second = run(&["--resume"]);
+            }
             if second.code != Some(0) {
                 let reason = "no longer begins with what was processed";
                 assert!(second.stderr.contains(reason), "{name} {part}: {}", second.stderr);
