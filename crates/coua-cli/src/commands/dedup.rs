@@ -69,6 +69,8 @@ pub(crate) struct DedupArgs {
     output_dir: Option<PathBuf>,
 
     /// Append to output files; a CSV header is written only to an empty one, or must be equal
+    ///
+    /// With --encoding, an output must be UTF-8 text, as what is appended is.
     #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
           conflicts_with_all = ["restart", "output_dir"])]
     append: bool,

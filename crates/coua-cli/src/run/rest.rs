@@ -88,10 +88,8 @@ impl InputPlan {
             let done = input.records.saturating_sub(u64::from(input.note > 0));
             let done = done.saturating_sub(block.records_before) as usize;
             for (place, record) in block.records().enumerate().skip(done) {
-                match rest.pass(record, format) {
-                    Passed::Whole => last = Some(place),
-                    Passed::Beginning => last = None,
-                    Passed::Nothing => {}
+                if let Some(passed) = rest.pass(record, format) {
+                    last = (passed >= record.len()).then_some(place);
                 }
             }
             if block.failure.is_some() {
@@ -118,14 +116,6 @@ fn ends_with_frames(place: &Place, coding: Coding, stop: &Arc<CancelToken>) -> i
         let frames = bytes_from(&place.path, from + at as u64, coding, stop);
         frames.and_then(|mut frames| io::copy(&mut frames, &mut io::sink())).is_ok()
     }))
-}
-
-/// What of a record stands next.
-enum Passed {
-    Whole,
-    /// It is cut off there, and nothing follows.
-    Beginning,
-    Nothing,
 }
 
 /// How decompressed bytes end.
@@ -171,18 +161,15 @@ impl<R: Read> Rest<R> {
         self.next(1).is_empty() && self.end != Some(End::Damaged)
     }
 
-    /// Passes a record with its separator, if it comes next.
-    fn pass(&mut self, record: &[u8], format: &RecordFormat) -> Passed {
+    /// Passes a record with its separator, if it comes next, and returns its bytes. The last one may be cut off.
+    fn pass(&mut self, record: &[u8], format: &RecordFormat) -> Option<usize> {
         let separator = format.bytes();
         let content = record.strip_suffix(separator).unwrap_or(record);
-        let whole = content.len() + separator.len();
-        let next = self.next(whole);
+        let next = self.next(content.len() + separator.len());
         let (start, end) = next.split_at(content.len().min(next.len()));
-        let passed = next.len();
-        if passed == 0 || !content.starts_with(start) || !separator.starts_with(end) {
-            return Passed::Nothing;
-        }
-        self.at += passed;
-        if passed == whole { Passed::Whole } else { Passed::Beginning }
+        let (is_start, passed) = (content.starts_with(start), next.len());
+        let is_next = passed > 0 && is_start && separator.starts_with(end);
+        self.at += if is_next { passed } else { 0 };
+        is_next.then_some(passed)
     }
 }
