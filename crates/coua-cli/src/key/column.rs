@@ -56,14 +56,6 @@ impl Column {
         self
     }
 
-    /// The highest number in it; 0 if it is only a name.
-    pub(super) fn highest_number(&self) -> usize {
-        let number = |item: &Item| match *item {
-            Item::One(number) | Item::From(number) => number,
-        };
-        self.numbers.iter().map(number).max().unwrap_or(0)
-    }
-
     /// The places of the column in a header with these occurrences of its names.
     pub(super) fn places(&self, found: &Occurrences) -> Result<Vec<Item>, NoColumn> {
         let name = || self.name.clone();

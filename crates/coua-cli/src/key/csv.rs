@@ -171,10 +171,7 @@ impl Columns {
         });
         let names_all = found.iter().all(|found| found.first.is_some());
         if !self.need_header() && (self.highest_number() <= fields || !names_all) {
-            let mut columns = self.choice.named().iter().filter(|_| is_all);
-            let lacking = columns.find(|column| column.highest_number() > fields);
-            return lacking
-                .map_or(Ok(FirstRecord::Data), |it| Err(NoColumn::Missing(it.name.clone())));
+            return Ok(FirstRecord::Data);
         }
         let places = self.named().zip(&found).map(|(column, found)| column.places(found));
         let mut places = places.collect::<Result<Vec<_>, _>>()?;
@@ -188,7 +185,11 @@ impl Columns {
 
     /// The highest number among the named columns.
     fn highest_number(&self) -> usize {
-        self.named().map(Column::highest_number).max().unwrap_or(0)
+        let numbers = self.named().flat_map(|column| &column.numbers);
+        let number = |item: &Item| match *item {
+            Item::One(number) | Item::From(number) => number,
+        };
+        numbers.map(number).max().unwrap_or(0)
     }
 
     /// Finds the columns at these places from now on.

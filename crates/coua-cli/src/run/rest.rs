@@ -71,7 +71,7 @@ impl InputPlan {
         let (stop, format) = (Arc::new(CancelToken::new()?), &self.hashing.format);
         let failed = |error| Failure::io(place.path.display(), &error);
         let bytes = bytes_from(&place.path, place.offset, coding, &stop).map_err(failed)?;
-        let mut rest = Rest { bytes, next: Vec::new(), at: 0, end: None };
+        let mut rest = RestBytes { bytes, next: Vec::new(), at: 0, end: None };
         if place.note > 0 {
             rest.pass(b"", format);
         }
@@ -96,7 +96,7 @@ impl InputPlan {
                 break;
             }
         }
-        let is_cut_off = rest.end == Some(End::CutOff);
+        let is_cut_off = rest.end == Some(RestEnd::CutOff);
         let has_others = is_cut_off && ends_with_frames(place, coding, &stop).map_err(failed)?;
         let is_own = rest.is_empty() && !has_others;
         Ok(is_own.then_some((batch, last)))
@@ -120,7 +120,7 @@ fn ends_with_frames(place: &Place, coding: Coding, stop: &Arc<CancelToken>) -> i
 
 /// How decompressed bytes end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum RestEnd {
     Whole,
     /// Within a compressed frame.
     CutOff,
@@ -128,16 +128,16 @@ enum End {
 }
 
 /// The bytes that are not known to be of the inputs.
-struct Rest<R> {
+struct RestBytes<R> {
     bytes: R,
     /// Those that were read: from `at` on.
     next: Vec<u8>,
     at: usize,
     /// Their end, once it was read.
-    end: Option<End>,
+    end: Option<RestEnd>,
 }
 
-impl<R: Read> Rest<R> {
+impl<R: Read> RestBytes<R> {
     const PIECE: u64 = 1 << 16;
 
     /// The next bytes: this many, or all.
@@ -145,12 +145,12 @@ impl<R: Read> Rest<R> {
         while self.next.len() - self.at < bytes && self.end.is_none() {
             self.next.drain(..mem::take(&mut self.at));
             match (&mut self.bytes).take(Self::PIECE).read_to_end(&mut self.next) {
-                Ok(0) => self.end = Some(End::Whole),
+                Ok(0) => self.end = Some(RestEnd::Whole),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    self.end = Some(End::CutOff);
+                    self.end = Some(RestEnd::CutOff);
                 }
-                Err(_) => self.end = Some(End::Damaged),
+                Err(_) => self.end = Some(RestEnd::Damaged),
             }
         }
         let next = &self.next[self.at..];
@@ -158,7 +158,7 @@ impl<R: Read> Rest<R> {
     }
 
     fn is_empty(&mut self) -> bool {
-        self.next(1).is_empty() && self.end != Some(End::Damaged)
+        self.next(1).is_empty() && self.end != Some(RestEnd::Damaged)
     }
 
     /// Passes a record with its separator, if it comes next, and returns its bytes. The last one may be cut off.
