@@ -6,10 +6,13 @@ use crate::commands::{
     verify,
 };
 use crate::commands::{pull, push};
+use crate::key::UrlForm;
 use crate::terminal::{Exit, Failure, Result, Stream};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 /// Answers "have I seen this before?" for billions of records, in a few bytes each.
 #[derive(Parser, Debug)]
@@ -47,7 +50,7 @@ enum Command {
 
 /// Runs the command line.
 pub(crate) fn run() -> Exit {
-    let result = match Cli::try_parse() {
+    let result = match Cli::try_parse_from(arguments(env::args_os())) {
         Err(answer) => print_answer(&answer),
         Ok(cli) => read_environment().and_then(|()| cli.command.run()),
     };
@@ -78,10 +81,70 @@ impl Command {
     }
 }
 
+/// Turns `--stats json` into `--stats=json`, and likewise the options of `--url`: clap would read the second word as an
+/// input. After `--` all are inputs.
+fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let (mut arguments, mut are_inputs): (Vec<OsString>, bool) = (Vec::new(), false);
+    for argument in given {
+        are_inputs |= argument == "--";
+        let last = arguments.last_mut().filter(|last| !are_inputs && is_value(last, &argument));
+        match last {
+            Some(option) => {
+                option.push("=");
+                option.push(argument);
+            }
+            None => arguments.push(argument),
+        }
+    }
+    arguments
+}
+
+/// Whether a word is the value of the option before it, which may also have none.
+fn is_value(option: &OsStr, word: &OsStr) -> bool {
+    match (option.to_str(), word.to_str()) {
+        (Some("--stats"), Some(word)) => word == "json" || word == "text",
+        (Some("--url"), Some(word)) => !word.is_empty() && word.parse::<UrlForm>().is_ok(),
+        _ => false,
+    }
+}
+
+/// Options of `uniq`, and what to use instead.
+const OF_UNIQ: [(&str, &str); 5] = [
+    ("-w", "to compare only the first 3 characters, use --regex '^.{0,3}'"),
+    ("-s", "to skip the first 3 characters, use --regex '^.{0,3}(.*)'"),
+    ("-f", "to skip the first field, use -k 2-"),
+    ("-u", "to print only lines that occur once, use --keep none"),
+    ("-D", "to print all lines that occur more than once, use -d --keep none"),
+];
+
+/// The failure to report if an unknown option is one of `uniq`.
+fn option_of_uniq(answer: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(option)) = answer.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let (option, remedy) = OF_UNIQ.into_iter().find(|(name, _)| name == option)?;
+    let is_unknown = answer.kind() == ErrorKind::UnknownArgument;
+    is_unknown.then(|| Failure::at(option, format_args!("is no option of coua; {remedy}")))
+}
+
+/// The failure to report if the unknown command is the name of a file.
+fn file_without_command(answer: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(name)) = answer.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let reason = format!(
+        "is a file, not a command; to print each of its lines once, use `coua dedup {name}`"
+    );
+    Path::new(name).is_file().then(|| Failure::at(name, reason))
+}
+
 /// Lets clap print help, the version or a usage error.
 fn print_answer(answer: &clap::Error) -> Result<Exit> {
     if answer.kind() == ErrorKind::InvalidUtf8 {
         return Err(not_text());
+    }
+    if let Some(failure) = file_without_command(answer).or_else(|| option_of_uniq(answer)) {
+        return Err(failure);
     }
     if answer.use_stderr() {
         // If standard error is closed, the exit code still reports the error.

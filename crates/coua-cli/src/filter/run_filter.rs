@@ -1,5 +1,6 @@
 //! The interface between a run and its filter: operations on keys, why some keys were not done, and [`RunFilter`].
 
+use crate::clock::moment_text;
 use crate::filter::collisions::{Answered, among_repeats};
 use crate::key::{KeySpec, Wanted};
 use crate::pipeline::{Batch, Prefetch};
@@ -145,7 +146,11 @@ impl Summary {
 /// The message about the records that arrived too late to be remembered.
 pub(super) fn outdated_note(filter: &Generations) -> Option<String> {
     let records = counted(filter.outdated(), "record");
-    let note = || format!("older than the window, so not remembered: {records}");
+    // A time that is wrong shows here: it has moved the window away from all others.
+    let latest = moment_text(filter.clock());
+    let note = || {
+        format!("older than the window, which has come to {latest}, so not remembered: {records}")
+    };
     (filter.outdated() > 0).then(note)
 }
 

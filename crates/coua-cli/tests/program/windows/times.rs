@@ -122,7 +122,8 @@ fn records_older_than_the_window_pass_and_are_not_remembered() {
     let run = dedup(&folder, text, &options);
     assert_eq!(run.stdout, text.as_bytes(), "even if a younger one is known");
     assert!(
-        run.stderr.contains("coua: older than the window, so not remembered: 3 records\n"),
+        run.stderr
+            .contains("which has come to 2026-01-01T10:00:00Z, so not remembered: 3 records\n"),
         "{}",
         run.stderr
     );
