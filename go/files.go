@@ -45,8 +45,8 @@ func Load(path string, options ...Option) (*Filter, error) {
 }
 
 // Open opens the filter in a file, or creates it with the options; an existing filter must agree with them
-// (ErrMismatch). Commit and Close make changes durable, and Abandon gives them up. One process writes at a time; another one gets ErrBusy. Open
-// needs the build tag libcoua; without it, it returns ErrUnsupported.
+// (ErrMismatch). Commit and Close make changes durable, and Abandon gives them up. One process writes at a time; another
+// one gets ErrBusy. Open needs the build tag libcoua; without it, it returns ErrUnsupported.
 func Open(path string, options ...Option) (*Filter, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err

@@ -163,24 +163,27 @@ public final class Filter implements AutoCloseable {
     }
 
     /**
-     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed: {@link #insertUnique(byte[])} stores
-     * nothing for a key that it mistakes for another one, and removing either then makes both absent.
+     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed:
+     * {@link #insertUnique(byte[])} stores nothing for a key that it mistakes for another one, and removing either then
+     * makes both absent.
      */
     public void insert(byte[] key) {
         one(Verb.INSERT, key);
     }
 
     /**
-     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed: {@link #insertUnique(String)} stores
-     * nothing for a key that it mistakes for another one, and removing either then makes both absent.
+     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed:
+     * {@link #insertUnique(String)} stores nothing for a key that it mistakes for another one, and removing either then
+     * makes both absent.
      */
     public void insert(String key) {
         insert(Keys.utf8(key));
     }
 
     /**
-     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed: {@link #insertUnique(long)} stores
-     * nothing for a key that it mistakes for another one, and removing either then makes both absent.
+     * Adds a copy of the key. In a filter with a rate, use this call for keys that will be removed:
+     * {@link #insertUnique(long)} stores nothing for a key that it mistakes for another one, and removing either then
+     * makes both absent.
      */
     public void insert(long key) {
         one(Verb.INSERT, key);
@@ -226,24 +229,24 @@ public final class Filter implements AutoCloseable {
     }
 
     /**
-     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter with
-     * a rate only what {@code insert} inserted.
+     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter
+     * with a rate only what {@code insert} inserted.
      */
     public boolean remove(byte[] key) {
         return one(Verb.REMOVE, key) != 0;
     }
 
     /**
-     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter with
-     * a rate only what {@code insert} inserted.
+     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter
+     * with a rate only what {@code insert} inserted.
      */
     public boolean remove(String key) {
         return remove(Keys.utf8(key));
     }
 
     /**
-     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter with
-     * a rate only what {@code insert} inserted.
+     * Removes one copy of the key, and returns whether there was one. Remove only what was inserted, and in a filter
+     * with a rate only what {@code insert} inserted.
      */
     public boolean remove(long key) {
         return one(Verb.REMOVE, key) != 0;
