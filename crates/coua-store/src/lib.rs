@@ -46,5 +46,5 @@ pub use memory::{Access, available as available_memory};
 pub use notes::Notes;
 pub use recover::View;
 pub use requirements::{Difference, Requirements};
-pub use store::{Divided, Options, Store};
+pub use store::{Options, Store};
 pub use verify::Verified;

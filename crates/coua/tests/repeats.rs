@@ -2,11 +2,7 @@
 
 use std::collections::HashMap;
 
-use coua::shards::{DividedFilter, Division};
-use coua::window::When;
-use coua::{
-    CuckooFilter, CuckooFilterBuilder, IfPresent, KeyHash, Load, SharedCuckooFilter, WhenFull,
-};
+use coua::{CuckooFilter, CuckooFilterBuilder, KeyHash, Load, SharedCuckooFilter, WhenFull};
 
 use coua_dev::random::{Random, nth};
 
@@ -134,39 +130,6 @@ fn every_copy_is_counted() {
                 _ => {}
             }
         }
-    }
-}
-
-/// Whichever shard takes its keys first.
-#[test]
-fn the_order_of_shards_does_not_change_the_bytes() {
-    for (seed, builder) in (0..).zip(builders()) {
-        let random = &mut Random::new(seed);
-        let (first, later) = (stream(random, 100_000, 50_000), stream(random, 60_000, 70_000));
-        let mut alone = builder.build().unwrap();
-        alone.insert_batch(&first).unwrap();
-        let filter = alone.clone();
-        let division = Division::new(2);
-        let Ok(divided) = DividedFilter::divide(filter, division) else { continue };
-        if (divided.accepted_keys() as usize) < later.len() {
-            continue;
-        }
-        alone.insert_batch(&later).unwrap();
-        for part in [2, 0, 3, 1] {
-            let own = later.iter().filter(|key| key.to_u64() >> 62 == part);
-            let own: Vec<_> = own.map(|key| KeyHash::from_u64(key.to_u64() << 2)).collect();
-            let mut shard = divided.shards().shard(part as usize);
-            shard
-                .verbs()
-                .insert_each(&own, When::Now, IfPresent::AddCopy, &mut Vec::new())
-                .unwrap();
-        }
-        let joined = divided.join();
-        assert!(bytes_of(&joined) == bytes_of(&alone), "{alone:?}");
-        let mut copies = Copies::default();
-        copies.add(&first);
-        copies.add(&later);
-        copies.check(&joined);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use coua::window::{Change, ChangeLog, Generations, When};
+use coua::window::{Generations, When};
 use coua::{BatchFull, Filter, Full, IfPresent, Insertion, Key, KeyHash, KeyHasher};
 
 use super::{CommitMode, Store};
@@ -68,7 +68,6 @@ impl Store {
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
     /// writes a new snapshot.
     pub fn rewrite<R>(&mut self, change: impl FnOnce(&mut Generations) -> R) -> R {
-        self.join();
         let result = change(&mut self.filter);
         self.require_snapshot();
         result
@@ -84,7 +83,6 @@ impl Store {
             Range<usize>,
         ) -> Result<(), BatchFull>,
     ) -> Result<(), BatchFull> {
-        self.join();
         self.residence.fetch_to_change(&mut self.filter, hashes);
         let keys = hashes.len();
         let most = self.keys_in_a_piece();
@@ -97,26 +95,6 @@ impl Store {
             })?;
         }
         Ok(())
-    }
-
-    /// Logs those keys of a batch that a [divided](Self::divide) filter has inserted or removed.
-    pub fn note_changes(
-        &mut self,
-        change: Change,
-        hashes: &[KeyHash],
-        is_changed: impl Fn(usize) -> bool,
-    ) {
-        let most = self.keys_in_a_piece();
-        for (piece, hashes) in hashes.chunks(most).enumerate() {
-            if self.mode != CommitMode::Log {
-                return;
-            }
-            self.logging(|_, encoder| {
-                let changed =
-                    hashes.iter().enumerate().filter(|(nth, _)| is_changed(piece * most + nth));
-                changed.for_each(|(_, hash)| encoder.changed(change, 0, *hash));
-            });
-        }
     }
 
     /// Keys that are changed between checks of the number of changes.

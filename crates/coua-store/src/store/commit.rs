@@ -33,8 +33,7 @@ impl Store {
             return Err(self.lock.replaced());
         }
         let finished = if self.mode == CommitMode::Log { self.poll_finished()? } else { None };
-        // The shards may be ahead of the changes to commit.
-        let may_rewrite = finished.is_none() && self.mode == CommitMode::Log && !self.is_divided();
+        let may_rewrite = finished.is_none() && self.mode == CommitMode::Log;
         if may_rewrite && self.growth() == Growth::Rewrite {
             self.require_snapshot();
         }
@@ -46,19 +45,11 @@ impl Store {
         }
     }
 
-    /// Whether the next commit writes the whole filter instead of appending to the log.
-    pub fn commit_takes_filter(&self) -> bool {
-        self.mode == CommitMode::Snapshot || self.growth() == Growth::Rewrite
-    }
-
-    /// The snapshot that a thread has written. If there was no memory for a second filter, this commit writes it,
-    /// unless the filter is divided.
+    /// The snapshot that a thread has written. If there was no memory for a second filter, this commit writes it.
     fn poll_finished(&mut self) -> Result<Option<FinishedSnapshot>, StoreError> {
         match self.checkpointer.poll_finished(self.lock.target()) {
             Err(error) if error.lacks_memory() => {
-                if !self.is_divided() {
-                    self.require_snapshot();
-                }
+                self.require_snapshot();
                 Ok(None)
             }
             finished => finished,
@@ -98,7 +89,6 @@ impl Store {
 
     /// Commits by writing a snapshot now.
     fn write_snapshot(&mut self) -> Result<(), StoreError> {
-        self.join();
         let bytes = self.commit_inputs().largest();
         self.checkpointer.prepare(&self.lock, bytes)?;
         let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.notes)?;
@@ -172,7 +162,6 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit_at_end(&mut self) -> Result<(), StoreError> {
-        self.join();
         if self.has_changes() {
             if self.commit_inputs().is_rewritten_at_end() {
                 self.checkpointer.abandon();

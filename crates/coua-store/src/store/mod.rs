@@ -4,11 +4,9 @@ mod change;
 mod commit;
 mod open;
 mod options;
-mod shards;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use coua::window::Generations;
 
@@ -22,7 +20,6 @@ use crate::notes::Notes;
 use crate::recover::State;
 
 pub use options::Options;
-pub use shards::Divided;
 
 /// A filter in a file, open for writing by this process only.
 ///
@@ -48,8 +45,6 @@ pub struct Store {
     options: Options,
     filter: Generations,
     residence: Residence,
-    /// The filter, while it is divided.
-    divided: Arc<Divided>,
     notes: Notes,
     /// The names of notes that differ from the file.
     changed_notes: BTreeSet<String>,
@@ -110,7 +105,6 @@ impl Store {
             options: options.clone(),
             filter,
             residence,
-            divided: Arc::default(),
             notes: Notes::default(),
             changed_notes: BTreeSet::new(),
             changes: Changes::default(),
@@ -123,14 +117,11 @@ impl Store {
 
     /// The numbers that decide how to commit all changes.
     pub(crate) fn commit_inputs(&self) -> CommitInputs {
-        let divided = self.divided.filter().as_ref().map(|it| it.shards().memory_bytes());
-        let filter = divided.unwrap_or_else(|| self.filter.memory_bytes()) as u64;
-        let (snapshot, log) = (self.log.base().bytes, self.log.bytes());
         CommitInputs {
             limits: self.options.limits,
-            snapshot,
-            filter,
-            log: log + self.changes.bytes().len() as u64,
+            snapshot: self.log.base().bytes,
+            filter: self.filter.memory_bytes() as u64,
+            log: self.log.bytes() + self.changes.bytes().len() as u64,
             notes: self.notes.bytes(),
             is_at_work: self.checkpointer.is_at_work(),
         }
@@ -153,8 +144,7 @@ impl Store {
         self.checkpointer.reserve(self.lock.target(), bytes)
     }
 
-    /// The filter with all changes, including uncommitted ones. Empty while it is
-    /// [divided](Self::divide).
+    /// The filter with all changes, including uncommitted ones.
     pub fn filter(&self) -> &Generations {
         &self.filter
     }

@@ -92,8 +92,6 @@ pub(crate) struct Shard {
     pub(crate) is_part: bool,
     /// Bits of the hash that choose the shard; the shard does not see them.
     pub(crate) bits: u32,
-    /// How much deeper than the filter's base its least deep segments may be.
-    pub(crate) levels_above: u8,
 }
 
 /// What an insert does when its buckets are full.
@@ -285,27 +283,6 @@ pub(super) fn most_by_splits(geometry: &Geometry) -> u64 {
     (geometry.segment_slots() << last) / 4 * 3
 }
 
-/// The number of inserts, each of which may split a segment, for which no filter of this geometry with `segments`
-/// segments and `stored` items is rebuilt as a whole for lack of fingerprint bits.
-pub(crate) fn inserts_before_rebuilding(geometry: &Geometry, segments: u64, stored: u64) -> u64 {
-    if !matches!(geometry.resolution, Resolution::Prefix { .. }) {
-        return u64::MAX;
-    }
-    if segments * geometry.segment_slots() <= GROWING_SEGMENT_SLOTS {
-        return 0;
-    }
-    let last = geometry.last_depth();
-    if last > MAX_DEPTH {
-        return u64::MAX;
-    }
-    // Half of the segments must be of the last level.
-    let splits = (1_u64 << last).div_ceil(2).saturating_sub(segments + 1);
-    // A segment splits only with items in 1 / `LEAST_USE` of its slots. Per depth, an item is in one segment that splits.
-    let used = splits.saturating_mul(geometry.segment_slots() / LEAST_USE);
-    let depths = u64::from(last + 1 - geometry.base_depth);
-    splits.max((used / depths).saturating_sub(stored))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -398,22 +375,5 @@ mod tests {
             ("and crowded", CROWDED, refusing, Refuse),
             ("by few", CROWDED_FEW, refusing, Refuse),
         ]);
-    }
-
-    #[test]
-    fn a_filter_of_few_bits_tells_how_far_it_is_from_its_last_doubling() {
-        let geometry = |bits| Geometry {
-            buckets: 4096,
-            resolution: Resolution::Prefix { bits },
-            ..Geometry::ONE_BUCKET
-        };
-        let inserts =
-            |bits, segments, stored| inserts_before_rebuilding(&geometry(bits), segments, stored);
-        // The last level is that of depth 3, and half of its segments are 4. One of four depths has each item.
-        assert_eq!([2, 3, 9].map(|it| inserts(20, it, 0)), [1024, 0, 0]);
-        assert_eq!([1_000, 5_000].map(|stored| inserts(20, 2, stored)), [24, 1], "each may split");
-        assert_eq!(inserts(30, 2, 0), 4093 * 4096 / 14);
-        assert_eq!(inserts(64, 2, 0), u64::MAX);
-        assert_eq!(inserts(64, 1, 0), 0, "a small one doubles");
     }
 }

@@ -63,7 +63,7 @@ impl CuckooFilter {
             occupied: segment.occupied(),
             overflowed: segment.overflowed(),
             is_overfull: segment.is_overfull(),
-            splits: segment.level() + self.shard.levels_above,
+            splits: segment.level(),
         }
     }
 

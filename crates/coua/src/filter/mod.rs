@@ -26,9 +26,7 @@ use crate::segments::Segments;
 
 pub(crate) use divided::{DividedKeys, by_level};
 use growth::Thresholds;
-pub(crate) use growth::{
-    Decision, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest, inserts_before_rebuilding,
-};
+pub(crate) use growth::{Decision, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 pub use growth::{IfPresent, WhenFull};
 pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};
 

@@ -5,14 +5,12 @@
 //! bits after the prefix. So a shard is a separate filter, which sees hashes without those bits (shifted out to the
 //! left).
 //!
-//! A [`Division`] defines these bits. [`Shards`] are filters that threads change concurrently: built as such, as parts
-//! of a [`DividedFilter`], or of a [`SharedCuckooFilter`](crate::SharedCuckooFilter).
+//! A [`Division`] defines these bits. [`Shards`] are filters that threads change concurrently: built as such, or as parts of
+//! a [`SharedCuckooFilter`](crate::SharedCuckooFilter).
 
-mod divide;
 mod division;
 mod shard;
 
-pub use divide::DividedFilter;
 pub use division::Division;
 pub use shard::{ShardGuard, Shards};
 
@@ -20,7 +18,7 @@ use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, Policy, Shard};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{Geometry, Resolution};
-use crate::table::{Segment, Table};
+use crate::table::Table;
 
 /// How a filter is split, and joined again.
 #[derive(Clone, Copy, Debug)]
@@ -38,20 +36,19 @@ impl ShardPlan {
         Self { division, geometry, policy: *filter.policy(), hasher: filter.hasher() }
     }
 
-    /// Splits a filter: the shards' geometry is that of the whole, less deep by the bits of the division.
+    /// Splits a filter, whose base depth is at least the bits of the division: the shards' geometry is less deep by these.
     pub(crate) fn split(&self, filter: CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
         let division = self.division;
         let resolution = match self.geometry.resolution {
             Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - division.bits() },
             cells @ Resolution::Cells { .. } => cells,
         };
-        let base_depth = self.geometry.base_depth.saturating_sub(division.bits());
+        let base_depth = self.geometry.base_depth - division.bits();
         let geometry = Geometry { base_depth, resolution, ..self.geometry };
         let (table, overflow) = filter.into_parts();
         let shard_of = |prefix| division.shard_of(KeyHash::from_u64(prefix));
         let shard = |mut table: Table| {
-            let above = self.shard().levels_above;
-            table.map_places(|prefix, level| (prefix << division.bits(), level - above));
+            table.map_prefixes(|prefix| prefix << division.bits());
             let mut shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
             shard.limit_shard(self.shard(), self.policy.max_items);
             Ok(shard)
@@ -69,30 +66,19 @@ impl ShardPlan {
 
     /// The properties of the division that a shard needs.
     pub(crate) fn shard(&self) -> Shard {
-        // Levels of the filter whose segments are larger than a shard.
-        let bits = self.division.bits();
-        let levels_above = bits.saturating_sub(self.geometry.base_depth) as u8;
-        Shard { is_part: true, bits, levels_above }
-    }
-
-    /// Whether each segment of a filter belongs to one shard.
-    pub(crate) fn fits(&self, filter: &CuckooFilter) -> bool {
-        let depth = |segment: &Segment| self.geometry.base_depth + u32::from(segment.level());
-        let has_levels = self.shard().levels_above == 0 || filter.is_resizable();
-        has_levels
-            && filter.as_segments().iter().all(|segment| depth(segment) >= self.division.bits())
+        Shard { is_part: true, bits: self.division.bits() }
     }
 
     /// Joins all shards, in their order.
     pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
         let mut overflows = Vec::with_capacity(shards.len());
         let mut tables = Vec::with_capacity(shards.len());
-        let Shard { bits, levels_above: above, .. } = self.shard();
+        let bits = self.division.bits();
         for (number, shard) in (0_u64..).zip(shards) {
             // The smallest hash of the shard.
             let first = (number << 1) << (63 - bits);
             let (mut table, part) = shard.into_parts();
-            table.map_places(|prefix, level| (first | (prefix >> bits), level + above));
+            table.map_prefixes(|prefix| first | (prefix >> bits));
             overflows.push((first, part));
             tables.push(table);
         }
@@ -184,16 +170,18 @@ pub(crate) mod tests {
                 assert!(bytes_of(&filter) == expected, "{depth} {reversed}");
             }
             for division in [1, 4, 6].map(Division::new) {
-                let divided = DividedFilter::divide(make(), division).unwrap();
+                let plan = ShardPlan::of(&make(), division);
+                let shards = Shards::of(division, plan.split(make()).unwrap());
                 std::thread::scope(|scope| {
                     for part in 0..division.shards() {
                         let own = hashes.iter().filter(|it| division.shard_of(**it) == part);
                         let own: Vec<_> = own.map(|it| division.within(*it)).collect();
-                        let shards = divided.shards();
+                        let shards = &shards;
                         scope.spawn(move || add(&mut shards.shard(part), &own));
                     }
                 });
-                assert!(bytes_of(&divided.join()) == expected, "{depth} {division:?}");
+                let joined = plan.join(shards.into_filters()).unwrap();
+                assert!(bytes_of(&joined) == expected, "{depth} {division:?}");
             }
             let segments = one_by_one.as_segments();
             let depths = (0..segments.len() as u32).map(|index| segments.depth_of(index));

@@ -105,8 +105,7 @@ impl ShardGuard<'_> {
         &mut *self.0
     }
 
-    /// As [`CuckooFilter::reserve`]. For a part of a [`DividedFilter`](super::DividedFilter), this only checks the
-    /// limits.
+    /// As [`CuckooFilter::reserve`].
     ///
     /// # Errors
     ///

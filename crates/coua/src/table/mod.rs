@@ -112,10 +112,10 @@ impl Table {
         Directory::of(self.iter().map(|segment| (segment.prefix(), depth(segment))))
     }
 
-    /// Gives the segments other prefixes and levels.
-    pub(crate) fn map_places(&mut self, place: impl Fn(u64, u8) -> (u64, u8)) {
+    /// Gives the segments other prefixes.
+    pub(crate) fn map_prefixes(&mut self, prefix: impl Fn(u64) -> u64) {
         for segment in &mut self.segments {
-            segment.set_place(place(segment.prefix(), segment.level()));
+            segment.set_prefix(prefix(segment.prefix()));
         }
     }
 

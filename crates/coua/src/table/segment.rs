@@ -51,8 +51,8 @@ impl Segment {
     }
 
     /// Makes it a segment of another filter.
-    pub(super) fn set_place(&mut self, (prefix, level): (u64, u8)) {
-        (self.prefix, self.level) = (prefix, level);
+    pub(super) fn set_prefix(&mut self, prefix: u64) {
+        self.prefix = prefix;
     }
 
     /// Slots in use.
