@@ -46,6 +46,8 @@ fn a_large_filter_is_compacted_and_its_replica_alike(kind: Kind) {
         client.good(&zoo::with_items("CF.MDEL f", start..start + 5_000));
     }
     pair.same("removals");
+    client.good("CF.COMPACT f");
+    pair.same("CF.COMPACT");
     assert!(size(&mut client) < full / 8, "{} of {full}", size(&mut client));
     let there = zoo::present(&mut client, "f", ITEMS - 1_000..ITEMS);
     assert_eq!(there, 1_000);
