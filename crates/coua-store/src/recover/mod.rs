@@ -146,40 +146,6 @@ impl View {
         };
         State::replayed(&bytes, path, base, load).map(|state| state.view)
     }
-
-    /// Whether the file has a newer committed state, which [`Store::read`](crate::Store::read) would return. Reads only
-    /// the file's header and appended bytes.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// store.commit()?;
-    /// let view = Store::read(&path)?;
-    /// assert!(!view.is_outdated()?);
-    /// store.insert("a")?;
-    /// store.commit()?;
-    /// assert!(view.is_outdated()?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be read, or no longer holds a filter.
-    pub fn is_outdated(&self) -> Result<bool, StoreError> {
-        let Some(Origin { path, base }) = &self.origin else { return Ok(false) };
-        let file = open(path)?;
-        let end = base.bytes + self.log_bytes;
-        if base_of(&file, path)? != *base {
-            return Ok(true);
-        }
-        // The appended bytes may belong to an incomplete commit.
-        let has_more = file.length().map_err(|source| StoreError::io(path, "read", source))? > end;
-        let committed = || Scan::new(&file, path, *base)?.contents(|_| Ok(()));
-        Ok(has_more && committed()?.committed.at > end)
-    }
 }
 
 /// The contents of a log beside changes. Uncommitted frames do not count.

@@ -1,6 +1,5 @@
 //! Concurrent access: nothing is lost, and nothing is torn.
 
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -102,34 +101,4 @@ fn two_writers_and_three_readers_with_background_snapshots() {
 fn two_writers_and_three_readers_for_a_minute() {
     together_for(Duration::from_secs(30), 1);
     together_for(Duration::from_secs(30), 60);
-}
-
-/// Appended, replaced, or begun and never committed.
-#[test]
-fn a_reader_knows_whether_there_is_a_newer_state() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let is_outdated = |view: &coua_store::View| view.is_outdated().unwrap();
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
-    store.insert_batch(&hashes(1, HASHES)).unwrap();
-    store.commit().unwrap();
-    let first = Store::read(&path).unwrap();
-    assert!(!is_outdated(&first));
-    store.insert_batch(&hashes(2, HASHES)).unwrap();
-    assert!(!is_outdated(&first), "nothing is committed");
-    store.commit().unwrap();
-    let second = Store::read(&path).unwrap();
-    assert!(is_outdated(&first) && !is_outdated(&second));
-    store.finish().unwrap();
-    // Half of a frame is not a state.
-    let whole = fs::read(&path).unwrap();
-    fs::write(&path, [&whole[..], &whole[whole.len() - 40..][..20]].concat()).unwrap();
-    assert!(!is_outdated(&Store::read(&path).unwrap()));
-    fs::write(&path, &whole).unwrap();
-    let mut store = Options::new().max_log(0).create(&path, CuckooFilter::new).unwrap();
-    store.insert_batch(&hashes(3, HASHES)).unwrap();
-    store.finish().unwrap();
-    assert!(is_outdated(&first) && is_outdated(&second), "replaced by a new snapshot");
-    fs::remove_file(&path).unwrap();
-    assert!(second.is_outdated().is_err());
 }
