@@ -19,7 +19,6 @@ use coua_store::{
 };
 use std::fs;
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// The usual bytes of a record. If an input has more records than this suggests, the store notices in time.
@@ -206,21 +205,16 @@ impl LockedFile {
     }
 
     /// Opens the filter in the file, which must agree with `wanted`; without a file, builds a new filter from `wanted`.
-    pub(crate) fn open_or_build(
-        self,
-        wanted: &FilterSpec,
-        inputs: &Survey,
-        threads: NonZeroUsize,
-    ) -> Result<FileFilter> {
+    pub(crate) fn open_or_build(self, wanted: &FilterSpec, inputs: &Survey) -> Result<FileFilter> {
         if self.lock.is_new() {
             let filter = wanted.build()?;
-            let options = with_key(Options::new().threads(threads), &wanted.secret)?;
+            let options = with_key(Options::new(), &wanted.secret)?;
             let store = options.write_locked(self.lock, Some(move || filter));
             let store = store.map_err(|error| failed(self.name.clone(), &error))?;
             return FileFilter::new(store, self.name, Saved::Nothing);
         }
         let name = self.name();
-        let filter = self.open(expecting(inputs).threads(threads), &wanted.secret)?;
+        let filter = self.open(expecting(inputs), &wanted.secret)?;
         wanted.agree_with(filter.content(), &name)?;
         Ok(filter)
     }

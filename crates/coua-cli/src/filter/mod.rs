@@ -42,14 +42,13 @@ pub(crate) fn open(
         Some(Location::File(path)) if op.inserts() => {
             let file = LockedFile::lock(path, verbosity)?;
             file.report_links(verbosity);
-            let filter = file.open_or_build(spec, inputs, threads)?;
+            let filter = file.open_or_build(spec, inputs)?;
             Box::new(filter)
         }
         Some(Location::File(path)) if op.changes() => {
             let file = LockedFile::lock_existing(path, verbosity)?;
             file.report_links(verbosity);
-            let filter =
-                file.open(filter_file::expecting(inputs).threads(threads), &spec.secret)?;
+            let filter = file.open(filter_file::expecting(inputs), &spec.secret)?;
             Box::new(filter)
         }
         Some(Location::File(path)) => {

@@ -7,7 +7,6 @@ mod write;
 mod tests;
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,8 +37,6 @@ pub(crate) struct Checkpointer {
     disk: Arc<dyn Disk>,
     spawn: Arc<dyn Spawn>,
     loading: Loading,
-    /// The number of threads that write a large snapshot while a commit waits.
-    threads: NonZeroUsize,
     /// Whether to stop writing a snapshot for which a commit waits.
     cancel: Cancel,
     /// Segments of the present snapshot have not been checked since it was opened.
@@ -56,13 +53,12 @@ impl Checkpointer {
         disk: Arc<dyn Disk>,
         spawn: Arc<dyn Spawn>,
         loading: Loading,
-        threads: NonZeroUsize,
         cancel: Cancel,
         present: &Residence,
     ) -> Self {
         let is_unchecked = present.mapped().is_some();
         let (next, background) = (None, None);
-        Self { disk, spawn, loading, threads, cancel, is_unchecked, next, background }
+        Self { disk, spawn, loading, cancel, is_unchecked, next, background }
     }
 
     /// Whether a thread is writing a snapshot.
@@ -119,7 +115,7 @@ impl Checkpointer {
         notes: &Notes,
     ) -> Result<Log, StoreError> {
         let next = self.take_reserved(lock.target())?;
-        let pace = Pace::at_once(self.threads, &self.cancel);
+        let pace = Pace::at_once(&self.cancel);
         let written = write_file(next.target(&*self.disk), filter, notes, pace);
         self.rename_into_place(next, lock, written)
     }

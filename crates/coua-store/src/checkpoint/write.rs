@@ -3,12 +3,9 @@
 use std::fmt::{self, Debug, Formatter};
 use std::fs::File;
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 
 use coua::window::Generations;
 
@@ -71,8 +68,6 @@ impl Debug for Cancel {
 /// How a snapshot is written.
 #[derive(Clone, Copy)]
 pub(crate) struct Pace<'a> {
-    /// The number of threads that write it, if it is large.
-    threads: NonZeroUsize,
     /// Bytes between syncs.
     sync_every: u64,
     is_canceled: &'a (dyn Fn() -> bool + Sync),
@@ -80,19 +75,13 @@ pub(crate) struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     /// For a commit that waits.
-    pub(crate) fn at_once(threads: NonZeroUsize, cancel: &'a Cancel) -> Self {
-        Self { threads, sync_every: u64::MAX, is_canceled: &*cancel.0 }
+    pub(crate) fn at_once(cancel: &'a Cancel) -> Self {
+        Self { sync_every: u64::MAX, is_canceled: &*cancel.0 }
     }
 
     /// For a thread in the background, which syncs often, so that commits do not wait for much unsynced data.
     pub(crate) fn steady(is_canceled: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        Self { threads: NonZeroUsize::MIN, sync_every: STEADY, is_canceled }
-    }
-
-    /// Bytes per thread of a snapshot of `length` bytes, in whole pieces.
-    fn share(self, length: u64) -> u64 {
-        let share = length.div_ceil(self.threads.get() as u64);
-        share.max(LEAST_SHARE).next_multiple_of(PIECE as u64)
+        Self { sync_every: STEADY, is_canceled }
     }
 }
 
@@ -117,9 +106,6 @@ const STEADY: u64 = 32 << 20;
 /// system supports that. Tests use small pieces.
 pub(crate) const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
 
-/// The fewest bytes that are worth a thread.
-const LEAST_SHARE: u64 = 4 * PIECE as u64;
-
 /// Writes a filter to an empty file, and syncs it.
 pub(crate) fn write_snapshot(
     to: Target<'_>,
@@ -128,30 +114,9 @@ pub(crate) fn write_snapshot(
 ) -> Result<Base, StoreError> {
     let failed = |doing| move |source| StoreError::io(to.path, doing, source);
     let writer = filter.writer().map_err(failed("write"))?;
-    let (length, share) = (writer.length(), pace.share(writer.length()));
-    let write = |start: u64| {
-        let mut steps = Steps { to, pace, at: start, synced: start, piece: Vec::new() };
-        writer.write(start..start + share, &mut steps)
-    };
-    thread::scope(|scope| {
-        let starts = (0..length).step_by(share as usize).skip(1);
-        let begin = |start| {
-            let thread = thread::Builder::new().name("coua-snapshot".to_owned());
-            (start, thread.spawn_scoped(scope, move || write(start)))
-        };
-        let others: Vec<_> = starts.map(begin).collect();
-        let mut written = write(0);
-        for (start, thread) in others {
-            let other = match thread {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // If no thread can be started, this one does its share.
-                Err(_) => write(start),
-            };
-            written = written.and(other);
-        }
-        written
-    })
-    .map_err(failed("write"))?;
+    let length = writer.length();
+    let mut steps = Steps { to, pace, at: 0, synced: 0, piece: Vec::new() };
+    writer.write(0..length, &mut steps).map_err(failed("write"))?;
     // Frees the reserved space beyond the end.
     to.disk.truncate(to.file, length).map_err(failed("truncate"))?;
     to.sync()?;

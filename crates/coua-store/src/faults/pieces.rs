@@ -6,23 +6,20 @@ use crate::fs::{Disk, FileSystem};
 use crate::log::Target;
 use coua::CuckooFilter;
 use coua::window::{Clock, Generations, Window};
-use std::num::NonZeroUsize;
 
 #[test]
 fn all_pieces_but_the_last_are_whole() {
-    let threads = [1, 3].map(|threads| NonZeroUsize::new(threads).unwrap());
     let filter = || CuckooFilter::builder().capacity(20_000).rate(0.001).build().unwrap();
     let window = Window::new(Clock::Arrival, 20_000, 2).unwrap();
     let filters = || [filter().into(), Generations::from_template(window, filter())];
-    for (threads, filter) in threads.into_iter().flat_map(|it| filters().map(|filter| (it, filter)))
-    {
+    for filter in filters() {
         let folder = in_memory();
         let path = folder.path().join("snapshot");
         let disk = Faulty::new(usize::MAX, Fault::Nothing, Then::Recovers);
         std::fs::write(&path, "").unwrap();
         let (file, path) = FileSystem.create(&path).unwrap();
         let to = Target { disk: &*disk, file: &file, path: &path };
-        write_snapshot(to, &filter, Pace::at_once(threads, &Cancel::default())).unwrap();
+        write_snapshot(to, &filter, Pace::at_once(&Cancel::default())).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         assert!(bytes == bytes_of(&filter));
         let steps = disk.steps.lock().unwrap();

@@ -1,6 +1,5 @@
 //! Options for opening a filter file.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::checkpoint::{Cancel, Checkpointer, Spawn, Threads};
@@ -32,7 +31,6 @@ pub struct Options {
     pub(crate) loading: Loading,
     pub(crate) wait: Wait,
     pub(crate) limits: Limits,
-    pub(crate) threads: NonZeroUsize,
     pub(crate) cancel: Cancel,
     /// Changes are appended to the log in pieces of about this many bytes, to limit the memory
     /// for uncommitted ones.
@@ -49,7 +47,6 @@ impl Default for Options {
             loading: Loading::default(),
             wait: Wait::default(),
             limits: Limits::default(),
-            threads: NonZeroUsize::MIN,
             cancel: Cancel::default(),
             piece: PIECE,
             disk: Arc::new(FileSystem),
@@ -112,11 +109,6 @@ impl Options {
         Self { cancel: Cancel(Arc::new(is_canceled)), ..self }
     }
 
-    /// The number of threads that write a large snapshot while a commit waits. Default: the committing thread.
-    pub fn threads(self, threads: NonZeroUsize) -> Self {
-        Self { threads, ..self }
-    }
-
     /// The target of the log's steps.
     pub(super) fn target<'a>(&'a self, lock: &'a Lock) -> Target<'a> {
         Target { disk: &*self.disk, file: lock.file(), path: lock.target() }
@@ -126,6 +118,6 @@ impl Options {
         // A thread loads the snapshot for an unknown amount of work.
         let loading = Loading { expected: None, ..self.loading };
         let (disk, spawn, cancel) = (self.disk.clone(), self.spawn.clone(), self.cancel.clone());
-        Checkpointer::new(disk, spawn, loading, self.threads, cancel, residence)
+        Checkpointer::new(disk, spawn, loading, cancel, residence)
     }
 }
