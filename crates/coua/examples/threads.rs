@@ -17,6 +17,6 @@ fn main() {
     });
     assert_eq!(new, 10_000);
 
-    let plain: CuckooFilter = seen.into_filter();
+    let plain: CuckooFilter = seen.snapshot().expect("memory");
     assert_eq!(plain.len(), 10_000);
 }

@@ -54,5 +54,5 @@ fn threads_share_filters() {
         }
     });
     assert!(hashes(60).iter().all(|key| shared.contains(*key)));
-    assert_eq!(shared.into_filter().len(), 60);
+    assert_eq!(shared.snapshot().unwrap().len(), 60);
 }

@@ -70,7 +70,7 @@ mod large {
         let mut snapshot = filter.snapshot().unwrap();
         snapshot.compact();
         assert_holds(&snapshot, &keys, "a copy of all shards, compacted");
-        let mut joined = filter.into_filter();
+        let mut joined = filter.snapshot().unwrap();
         joined.reserve(3 * ITEMS).unwrap();
         assert_holds(&joined, &keys, "joined and enlarged");
     }

@@ -151,7 +151,7 @@ fn threads_count_every_copy() {
     for stream in &streams {
         copies.add(stream);
     }
-    copies.check(&shared.into_filter());
+    copies.check(&shared.snapshot().unwrap());
 }
 
 /// A filter that may not grow refuses keys, but never a further copy of a key that takes its slot; and then holds what

@@ -64,7 +64,7 @@ fn threads_that_insert_the_same_keys_are_told_inserted_once_each() {
         assert!(missed as f64 <= expected + 5.0 * expected.sqrt() + 1.0, "{seen:?}: {missed}");
         assert!(firsts.iter().all(|first| first.load(Ordering::Relaxed) <= 1), "{seen:?}");
         assert_eq!(seen.len(), keys - missed as u64);
-        let plain = seen.into_filter();
+        let plain = seen.snapshot().unwrap();
         assert!((0..keys).all(|key| plain.contains(hash(key))), "{plain:?}");
     }
 }
@@ -118,7 +118,7 @@ fn counts_add_up_after_any_interleaving() {
             counts.iter().zip(&held).all(|(&count, &held)| count.cast_signed() >= held),
             "{seen:?}"
         );
-        let plain = seen.into_filter();
+        let plain = seen.snapshot().unwrap();
         let same = hashes.iter().zip(&counts).all(|(&hash, &count)| plain.count(hash) == count);
         assert!(same, "{plain:?}");
     }
@@ -229,7 +229,7 @@ fn bytes_are_those_of_the_plain_filter() {
     plain.insert(keys[0]).unwrap();
     shared.insert(keys[0]).unwrap();
     assert_eq!(shared.memory_bytes() / 100_000, plain.memory_bytes() / 100_000);
-    assert!(bytes_of(&shared.into_filter()) == bytes_of(&plain));
+    assert!(bytes_of(&shared.snapshot().unwrap()) == bytes_of(&plain));
 }
 
 #[test]
@@ -243,10 +243,10 @@ fn cutting_and_joining_changes_nothing() {
         let joined = shared.snapshot().unwrap();
         assert_eq!(joined.len(), shared.len());
         let again = SharedCuckooFilter::from_filter(&joined).unwrap();
-        assert!(bytes_of(&again.into_filter()) == bytes_of(&joined), "{joined:?}");
+        assert!(bytes_of(&again.snapshot().unwrap()) == bytes_of(&joined), "{joined:?}");
         let read = Load::new().bytes::<CuckooFilter>(&bytes_of(&joined)).unwrap();
         assert_eq!(read.count(hash(0)), shared.count(hash(0)));
-        assert!(bytes_of(&read) == bytes_of(&shared.into_filter()));
+        assert!(bytes_of(&read) == bytes_of(&shared.snapshot().unwrap()));
     }
 }
 
@@ -295,7 +295,7 @@ fn one_by_one_and_in_batches_give_the_same_bytes() {
         }
         let one_by_one: Vec<_> = keys.iter().map(|&key| single.remove(key)).collect();
         assert!(all == one_by_one, "batches of {size}");
-        assert!(bytes_of(&single.into_filter()) == bytes_of(&batch.into_filter()));
+        assert!(bytes_of(&single.snapshot().unwrap()) == bytes_of(&batch.snapshot().unwrap()));
     }
 }
 
@@ -366,7 +366,7 @@ fn keys_with_one_prefix_cannot_make_an_unreadable_filter() {
     for n in 0..stored {
         seen.insert(KeyHash::from_u64(hash(n).to_u64() >> 20)).unwrap();
     }
-    let bytes = bytes_of(&seen.into_filter());
+    let bytes = bytes_of(&seen.snapshot().unwrap());
     let read = Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
     assert_eq!(read.len(), stored);
     assert!((0..stored).all(|n| read.contains(KeyHash::from_u64(hash(n).to_u64() >> 20))));
@@ -385,7 +385,7 @@ fn a_filter_that_took_its_keys_can_be_shared() {
             .unwrap_or_else(|error| panic!("{error}: {hash_bits} {shared_bits} {plain:?}"));
         assert_eq!(shared.len(), plain.len());
         assert!(hashes.iter().all(|&hash| shared.count(hash) == plain.count(hash)));
-        let mut joined = shared.into_filter();
+        let mut joined = shared.snapshot().unwrap();
         assert!(hashes.iter().all(|&hash| joined.remove(hash)));
         assert!(joined.is_empty());
     }

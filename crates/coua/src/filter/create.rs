@@ -40,11 +40,6 @@ impl CuckooFilter {
         }
     }
 
-    /// The segments' table, and the overflow table.
-    pub(crate) fn into_parts(self) -> (Table, OverflowTable) {
-        (self.segments.into_table(), self.overflow)
-    }
-
     /// Copies the filter. O(bytes); segments without items are not copied.
     ///
     /// # Errors

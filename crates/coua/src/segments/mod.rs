@@ -75,15 +75,10 @@ impl Segments {
         Ok(segments)
     }
 
-    /// The table, without the directory.
-    pub(crate) fn into_table(self) -> Table {
-        self.table
-    }
-
     /// A copy in memory of its own. O(bytes); segments without items are not copied.
     pub(crate) fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let table = self.table.try_clone(|segment| self.bytes_of(segment))?;
-        Self::of_table(self.geometry, table)
+        let all = self.iter().map(|it| (it, self.bytes_of(it), it.prefix()));
+        Self::of_table(self.geometry, Table::copy_of(&all.collect::<Vec<_>>())?)
     }
 
     /// Empties all segments.
@@ -320,6 +315,15 @@ impl Segments {
     /// The numbers of the segments, in the order of their hashes.
     pub(crate) fn in_hash_order(&self) -> impl Iterator<Item = u32> + '_ {
         self.directory.in_hash_order()
+    }
+
+    /// The segments in the order of their hashes, each with the bytes of its slots and another prefix.
+    pub(crate) fn in_order(
+        &self,
+        prefix: impl Fn(u64) -> u64,
+    ) -> impl Iterator<Item = (&Segment, u64, u64)> {
+        let segments = self.in_hash_order().map(|index| self.get(index));
+        segments.map(move |it| (it, self.bytes_of(it), prefix(it.prefix())))
     }
 
     /// The number of segments with hashes that begin with the first `bits` bits of `prefix`. O(directory / 2^`bits`).

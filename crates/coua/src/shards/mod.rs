@@ -1,4 +1,4 @@
-//! Splitting a filter into shards, and joining them again.
+//! Copying a filter into shards, and back into one.
 //!
 //! A segment with prefix `p` of depth `d` in the whole filter is, bit for bit, the segment with the last `d - bits`
 //! bits of `p` in the shard that its first `bits` bits select: the place of a key in a segment depends only on the hash
@@ -14,13 +14,15 @@ mod shard;
 pub use division::Division;
 pub use shard::{ShardGuard, Shards};
 
+use std::ops::Deref;
+
 use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, Policy, Shard};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{Geometry, Resolution};
-use crate::table::Table;
+use crate::table::{Segment, Table};
 
-/// How a filter is split, and joined again.
+/// How a filter becomes shards, and these one filter again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShardPlan {
     pub(crate) division: Division,
@@ -36,29 +38,29 @@ impl ShardPlan {
         Self { division, geometry, policy: *filter.policy(), hasher: filter.hasher() }
     }
 
-    /// Splits a filter, whose base depth is at least the bits of the division: the shards' geometry is less deep by these.
-    pub(crate) fn split(&self, filter: CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
-        let division = self.division;
+    /// Copies a filter, whose base depth is at least the bits of the division, into shards: their geometry is less deep by
+    /// these.
+    pub(crate) fn split(&self, filter: &CuckooFilter) -> Result<Vec<CuckooFilter>, OutOfMemory> {
+        let (division, bits) = (self.division, self.division.bits());
         let resolution = match self.geometry.resolution {
-            Resolution::Prefix { bits } => Resolution::Prefix { bits: bits - division.bits() },
+            Resolution::Prefix { bits: all } => Resolution::Prefix { bits: all - bits },
             cells @ Resolution::Cells { .. } => cells,
         };
-        let base_depth = self.geometry.base_depth - division.bits();
+        let base_depth = self.geometry.base_depth - bits;
         let geometry = Geometry { base_depth, resolution, ..self.geometry };
-        let (table, overflow) = filter.into_parts();
-        let shard_of = |prefix| division.shard_of(KeyHash::from_u64(prefix));
-        let shard = |mut table: Table| {
-            table.map_prefixes(|prefix| prefix << division.bits());
+        let segments: Vec<_> = filter.as_segments().in_order(|prefix| prefix << bits).collect();
+        let shard_of = |segment: &Segment| division.shard_of(KeyHash::from_u64(segment.prefix()));
+        let shard = |number| {
+            let first = segments.partition_point(|(segment, ..)| shard_of(segment) < number);
+            let end = segments.partition_point(|(segment, ..)| shard_of(segment) <= number);
+            let table = Table::copy_of(&segments[first..end])?;
             let mut shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
             shard.limit_shard(self.shard(), self.policy.max_items);
+            shard.reserve_overflow(filter.overflow().len() >> bits);
             Ok(shard)
         };
-        let tables = table.split(division.shards(), shard_of).into_iter();
-        let mut shards = tables.map(shard).collect::<Result<Vec<_>, _>>()?;
-        for shard in &mut shards {
-            shard.reserve_overflow(overflow.len() >> division.bits());
-        }
-        for (hash, entry) in overflow.iter() {
+        let mut shards = (0..division.shards()).map(shard).collect::<Result<Vec<_>, _>>()?;
+        for (hash, entry) in filter.overflow().iter() {
             shards[division.shard_of(hash)].add_counted(division.within(hash), entry);
         }
         Ok(shards)
@@ -69,24 +71,22 @@ impl ShardPlan {
         Shard { is_part: true, bits: self.division.bits() }
     }
 
-    /// Joins all shards, in their order.
-    pub(crate) fn join(&self, shards: Vec<CuckooFilter>) -> Result<CuckooFilter, OutOfMemory> {
-        let mut overflows = Vec::with_capacity(shards.len());
-        let mut tables = Vec::with_capacity(shards.len());
+    /// Copies all shards, in their order, into one filter.
+    pub(crate) fn join(
+        &self,
+        shards: &[impl Deref<Target = CuckooFilter>],
+    ) -> Result<CuckooFilter, OutOfMemory> {
         let bits = self.division.bits();
-        for (number, shard) in (0_u64..).zip(shards) {
-            // The smallest hash of the shard.
-            let first = (number << 1) << (63 - bits);
-            let (mut table, part) = shard.into_parts();
-            table.map_prefixes(|prefix| first | (prefix >> bits));
-            overflows.push((first, part));
-            tables.push(table);
-        }
-        let table = Table::joined(tables);
+        // With the smallest hash of each shard.
+        let shards = || (0_u64..).map(|number| (number << 1) << (63 - bits)).zip(shards);
+        let segments = shards().flat_map(|(first, shard)| {
+            shard.as_segments().in_order(move |prefix| first | (prefix >> bits))
+        });
+        let table = Table::copy_of(&segments.collect::<Vec<_>>())?;
         let mut whole = CuckooFilter::of_table(self.geometry, table, self.policy, self.hasher)?;
-        whole.reserve_overflow(overflows.iter().map(|(_, part)| part.len()).sum());
-        for (first, part) in overflows {
-            for (hash, entry) in part.iter() {
+        whole.reserve_overflow(shards().map(|(_, shard)| shard.overflow().len()).sum());
+        for (first, shard) in shards() {
+            for (hash, entry) in shard.overflow().iter() {
                 // The smallest hash of a cell, in the coarser steps of the whole filter's hashes.
                 let smallest = hash.to_u64().div_ceil(1 << bits);
                 whole.add_counted(KeyHash::from_u64(first | smallest), entry);
@@ -171,7 +171,7 @@ pub(crate) mod tests {
             }
             for division in [1, 4, 6].map(Division::new) {
                 let plan = ShardPlan::of(&make(), division);
-                let shards = Shards::of(division, plan.split(make()).unwrap());
+                let shards = Shards::of(division, plan.split(&make()).unwrap());
                 std::thread::scope(|scope| {
                     for part in 0..division.shards() {
                         let own = hashes.iter().filter(|it| division.shard_of(**it) == part);
@@ -180,7 +180,8 @@ pub(crate) mod tests {
                         scope.spawn(move || add(&mut shards.shard(part), &own));
                     }
                 });
-                let joined = plan.join(shards.into_filters()).unwrap();
+                let locked: Vec<_> = shards.iter().collect();
+                let joined = plan.join(&locked).unwrap();
                 assert!(bytes_of(&joined) == expected, "{depth} {division:?}");
             }
             let segments = one_by_one.as_segments();

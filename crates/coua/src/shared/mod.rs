@@ -63,8 +63,9 @@ use crate::shards::{ShardPlan, Shards};
 ///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
 /// });
 /// assert_eq!(firsts, 1000);
-/// let plain: CuckooFilter = seen.into_filter();
+/// let plain: CuckooFilter = seen.snapshot()?;
 /// assert_eq!(plain.len(), 1000);
+/// # Ok::<(), coua::OutOfMemory>(())
 /// ```
 pub struct SharedCuckooFilter {
     shards: Shards,
@@ -172,20 +173,7 @@ impl SharedCuckooFilter {
     /// [`OutOfMemory`] if there is no memory for a copy.
     pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
         let locked: Vec<_> = self.shards.iter().collect();
-        let copies = locked.iter().map(|shard| shard.try_clone()).collect::<Result<_, _>>()?;
-        drop(locked);
-        self.plan.join(copies)
-    }
-
-    /// The plain filter with the same items, for merging, compacting and saving. O(segments): nothing
-    /// is copied.
-    ///
-    /// # Panics
-    ///
-    /// If there is no memory for a directory: 4 bytes a segment.
-    pub fn into_filter(self) -> CuckooFilter {
-        let joined = self.plan.join(self.shards.into_filters());
-        joined.expect("a directory takes little memory")
+        self.plan.join(&locked)
     }
 }
 

@@ -27,7 +27,7 @@ impl SharedCuckooFilter {
     /// [`OutOfMemory`] if there is not enough memory.
     pub fn from_filter(filter: &CuckooFilter) -> Result<Self, OutOfMemory> {
         let Some(geometry) = deeper(filter) else {
-            return Self::split(filter.try_clone()?, wished_bits());
+            return Self::split(filter, wished_bits());
         };
         let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())?;
         if rebuilt.insert_all_of(filter, IfPresent::AddCopy).is_err() {
@@ -35,14 +35,14 @@ impl SharedCuckooFilter {
             rebuilt = filter.try_clone()?;
             rebuilt.move_to(geometry)?;
         }
-        Self::split(rebuilt, wished_bits())
+        Self::split(&rebuilt, wished_bits())
     }
 
-    /// Splits a filter into 2^`bits` shards, or one for each of its initial segments.
-    fn split(filter: CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
+    /// Copies a filter into 2^`bits` shards, or one for each of its initial segments.
+    fn split(filter: &CuckooFilter, bits: u32) -> Result<Self, OutOfMemory> {
         let bits = filter.as_segments().geometry().base_depth.min(bits);
         let division = Division::new(bits);
-        let plan = ShardPlan::of(&filter, division);
+        let plan = ShardPlan::of(filter, division);
         let parts = plan.split(filter)?;
         // The count of the parts, with which a mapped filter need not agree.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
@@ -88,20 +88,20 @@ mod tests {
     fn any_number_of_shards_gives_the_same_answers_and_bytes() {
         let keys: Vec<_> = (0..600_000u32).map(|n| (n * 7 % 500_000).to_le_bytes()).collect();
         let fixed = || CuckooFilter::with_capacity(2_000_000, 1e-3).unwrap();
-        let growing = || SharedCuckooFilter::new().into_filter();
+        let growing = || SharedCuckooFilter::new().snapshot().unwrap();
         for empty in [fixed(), growing()] {
             let mut alone = empty.try_clone().unwrap();
             let expected = alone.insert_unique_batch(&keys).unwrap();
             assert!(expected.contains(&Insertion::AlreadyPresent));
             for bits in 0..=MOST_BITS {
-                let shared = SharedCuckooFilter::split(empty.clone(), bits).unwrap();
+                let shared = SharedCuckooFilter::split(&empty, bits).unwrap();
                 assert_eq!(
                     shared.shards(),
                     1 << bits.min(empty.as_segments().geometry().base_depth)
                 );
                 let outcomes = shared.insert_unique_batch(&keys).unwrap();
                 assert!(outcomes == expected, "{bits} bits");
-                assert!(bytes_of(&shared.into_filter()) == bytes_of(&alone), "{bits} bits");
+                assert!(bytes_of(&shared.snapshot().unwrap()) == bytes_of(&alone), "{bits} bits");
             }
         }
     }

@@ -31,6 +31,7 @@ mod tests {
     use super::*;
     use crate::CuckooFilter;
     use crate::smoke::few_in_miri;
+    use crate::table::Table;
 
     /// The reference implementation: slot by slot.
     fn by_slot(level: &LevelGeometry, segment: &Segment) -> Option<u64> {
@@ -47,7 +48,8 @@ mod tests {
             // Few, so that there are free slots to be damaged.
             (0..300_u64).for_each(|key| filter.insert(key.to_le_bytes()).unwrap());
             let level = *filter.as_segments().level_of(0);
-            let (mut table, _) = filter.into_parts();
+            let own: Vec<_> = filter.as_segments().in_order(|prefix| prefix).collect();
+            let mut table = Table::copy_of(&own).unwrap();
             let segment = &mut table.segment_mut(0);
             assert_eq!(in_use(&level, segment), Some(u64::from(segment.occupied())));
             let mut sound = 0;

@@ -1,8 +1,6 @@
 //! The memory of a table's segments.
 
-use std::mem;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use super::arena::{Arena, HUGE_PAGE};
 use crate::error::OutOfMemory;
@@ -16,11 +14,9 @@ const SMALL_GROWTH_FRACTION: usize = 32;
 
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    /// The parts of a table that was split share its arenas. Each has segments of its own there, and takes new ones
-    /// from arenas of its own.
-    arenas: Vec<Arc<Arena>>,
+    arenas: Vec<Arena>,
     unused: Vec<Unused>,
-    /// Bytes of the arenas, or of a part's segments.
+    /// Bytes of the arenas.
     total: usize,
 }
 
@@ -36,11 +32,7 @@ impl Pool {
     pub(super) fn add(&mut self, arena: Arena) {
         self.unused.push(Unused { base: arena.base_at(0), bytes: arena.len() });
         self.total += arena.len();
-        #[expect(
-            clippy::arc_with_non_send_sync,
-            reason = "tables are `Send`, for the reasons given there"
-        )]
-        self.arenas.push(Arc::new(arena));
+        self.arenas.push(arena);
     }
 
     /// Takes memory for a segment of `bytes` bytes, and for those after it, unless there is some.
@@ -74,28 +66,12 @@ impl Pool {
         base
     }
 
-    /// The memory of a part of the table, with `total` bytes of segments. The first part gets the unused memory.
-    pub(super) fn part(&mut self, total: usize) -> Self {
-        let unused = mem::take(&mut self.unused);
-        let more: usize = unused.iter().map(|unused| unused.bytes).sum();
-        Self { arenas: self.arenas.clone(), unused, total: total + more }
-    }
-
-    /// Adds the memory of another part or table.
-    pub(super) fn join(&mut self, other: Self) {
-        self.arenas.extend(other.arenas);
-        self.arenas.sort_unstable_by_key(Arc::as_ptr);
-        self.arenas.dedup_by(|one, other| Arc::ptr_eq(one, other));
-        self.unused.extend(other.unused);
-        self.total += other.total;
-    }
-
     pub(super) fn bytes(&self) -> usize {
         self.total
     }
 
     /// Bytes of arenas not from the heap. O(arenas).
     pub(super) fn mapped_bytes(&self) -> usize {
-        self.arenas.iter().map(|arena| arena.mapped_bytes()).sum()
+        self.arenas.iter().map(Arena::mapped_bytes).sum()
     }
 }

@@ -37,8 +37,7 @@ pub(crate) struct Spacing {
 }
 
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
-// SAFETY: the pointers lead only into memory owned by the table, alone or together with other parts of
-// one that was split, and no two segments overlap; shared access only reads.
+// SAFETY: the pointers lead only into memory owned by the table, and no two segments overlap; shared access only reads.
 unsafe impl Send for Table {}
 #[expect(unsafe_code, reason = "segments point into arenas that the same table owns")]
 // SAFETY: as for `Send`; every write takes `&mut`.
@@ -112,13 +111,6 @@ impl Table {
         Directory::of(self.iter().map(|segment| (segment.prefix(), depth(segment))))
     }
 
-    /// Gives the segments other prefixes.
-    pub(crate) fn map_prefixes(&mut self, prefix: impl Fn(u64) -> u64) {
-        for segment in &mut self.segments {
-            segment.set_prefix(prefix(segment.prefix()));
-        }
-    }
-
     /// Makes the list long enough for `count` more segments, and no longer.
     pub(crate) fn reserve_segments(&mut self, count: usize) -> Result<(), OutOfMemory> {
         reserve(&mut self.segments, count)
@@ -167,32 +159,6 @@ impl Table {
         self.spacing
     }
 
-    /// Splits a table into `parts` tables by `part_of` their prefixes, each with its segments in the order of their
-    /// prefixes.
-    pub(crate) fn split(mut self, parts: usize, part_of: impl Fn(u64) -> usize) -> Vec<Self> {
-        self.segments.sort_unstable_by_key(Segment::prefix);
-        let mut segments = self.segments.into_iter().peekable();
-        let part = |number| {
-            let of_part = |segment: &Segment| part_of(segment.prefix()) == number;
-            let segments: Vec<_> = std::iter::from_fn(|| segments.next_if(of_part)).collect();
-            let memory = self.memory.part(segments.iter().map(Segment::len).sum());
-            Self { segments, memory, ..Self::default() }
-        };
-        (0..parts).map(part).collect()
-    }
-
-    /// The segments of several tables as one table, in the order of their prefixes.
-    pub(crate) fn joined(tables: Vec<Self>) -> Self {
-        let mut all = Self::default();
-        all.segments.reserve_exact(tables.iter().map(Self::len).sum());
-        for table in tables {
-            all.segments.extend(table.segments);
-            all.memory.join(table.memory);
-        }
-        all.segments.sort_unstable_by_key(Segment::prefix);
-        all
-    }
-
     /// The most that a segment lies below the base depth. O(segments).
     pub(crate) fn deepest_level(&self) -> u8 {
         self.segments.iter().map(Segment::level).max().unwrap_or(0)
@@ -208,12 +174,12 @@ impl Table {
         self.memory.mapped_bytes()
     }
 
-    /// A copy in fresh memory, with the first `bytes` bytes of each segment.
-    pub(crate) fn try_clone(&self, bytes: impl Fn(&Segment) -> u64) -> Result<Self, OutOfMemory> {
-        let mut copy = Self::with_capacity(self.segments.iter().map(&bytes).sum())?;
-        copy.reserve_segments(self.segments.len())?;
-        for source in &self.segments {
-            let index = copy.add_segment(bytes(source), source.prefix(), source.level())?;
+    /// A copy of segments in fresh memory. Each comes with the bytes of its slots and the prefix of its copy.
+    pub(crate) fn copy_of(segments: &[(&Segment, u64, u64)]) -> Result<Self, OutOfMemory> {
+        let mut copy = Self::with_capacity(segments.iter().map(|(_, bytes, _)| bytes).sum())?;
+        copy.reserve_segments(segments.len())?;
+        for &(source, bytes, prefix) in segments {
+            let index = copy.add_segment(bytes, prefix, source.level())?;
             copy.segment_mut(index).copy_from(source);
         }
         Ok(copy)

@@ -50,11 +50,6 @@ impl Segment {
         self.prefix
     }
 
-    /// Makes it a segment of another filter.
-    pub(super) fn set_prefix(&mut self, prefix: u64) {
-        self.prefix = prefix;
-    }
-
     /// Slots in use.
     pub(crate) fn occupied(&self) -> u32 {
         self.occupied
