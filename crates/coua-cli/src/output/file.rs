@@ -261,7 +261,7 @@ impl Output {
     /// would take its place.
     fn write_to_file(&mut self, bytes: &[u8]) -> Result<()> {
         let failed = |error| Failure::write(&self.name, &error);
-        if self.regular.is_some() {
+        if self.regular.is_some() && !platform::appends(&self.file) {
             let written = self.file.stream_position().map_err(failed)?;
             let found = self.file.metadata().map_err(failed)?.len();
             if found < written {

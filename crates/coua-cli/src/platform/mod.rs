@@ -14,7 +14,7 @@ use unix as system;
 pub(crate) use portable::NoWaker as Waker;
 pub(crate) use system::create_private;
 pub(crate) use system::{
-    change_time, closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened,
+    appends, change_time, closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened,
     has_less_stack, is_fifo, links, listen, open_fifo, standard_input, standard_output,
     terminal_width,
 };

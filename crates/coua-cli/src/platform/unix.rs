@@ -1,7 +1,7 @@
 //! Files, pipes and signals of Unix-like systems.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{Errno, fcntl_getfd, write};
 use rustix::process::{Resource, getrlimit};
 use rustix::stdio;
@@ -128,6 +128,11 @@ pub(crate) fn descriptor(path: &Path) -> Option<u32> {
         path = folder.join(fs::read_link(&path).ok()?);
     }
     None
+}
+
+/// Whether what is written goes to the present end of a file.
+pub(crate) fn appends(file: &File) -> bool {
+    fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::APPEND))
 }
 
 /// Names of a file.

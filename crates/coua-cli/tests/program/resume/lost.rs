@@ -227,3 +227,13 @@ fn an_output_that_others_shorten_is_noticed() {
         assert_eq!(fs::metadata(&output).unwrap().len(), 10);
     }
 }
+
+/// Like a log that is rotated: what is appended goes to the present end.
+#[test]
+fn an_output_that_is_appended_to_may_be_shortened() {
+    let folder = Folder::new();
+    let script = "(seq 9; sleep 0.5; seq 10 19) | $COUA dedup >> out & sleep 0.2; : > out; wait";
+    shell(folder.path(), script).good();
+    let out = folder.read("out");
+    assert!(out.ends_with(b"\n18\n19\n") && !out.contains(&0), "{out:?}");
+}
