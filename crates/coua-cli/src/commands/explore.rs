@@ -8,8 +8,8 @@ use crate::terminal::{Failure, Result, Verbosity, print, size};
 use coua::window::Generations;
 use coua_store::Options;
 use serde::Serialize;
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -110,7 +110,7 @@ fn open(page: &Path) -> std::io::Result<()> {
 }
 
 /// The most bytes of a filter in a page.
-const MOST: usize = 16 << 20;
+const MOST: u64 = 16 << 20;
 
 /// A filter's file, and answers. The field names are those of `web/page/look.js`.
 #[derive(Serialize)]
@@ -141,24 +141,17 @@ impl Excerpt {
         check_files(secret, [path], None)?;
         let mut view = filter_file::view(path, Options::new().expecting(0), secret)?;
         clock::advance(&mut view.filter);
-        let mut bytes = Vec::new();
-        let file = File::open(path).map(|file| file.take(MOST as u64 + 1));
-        let read = file.and_then(|mut file| file.read_to_end(&mut bytes));
-        read.map_err(|error| Failure::io(path.display(), &error))?;
+        let failed = |error| Failure::io(path.display(), &error);
         let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
+        check_size(&name, fs::metadata(path).map_err(failed)?.len())?;
+        let bytes = fs::read(path).map_err(failed)?;
         let excerpt = Self::new(name, &bytes, &view.filter, keys)?;
         view.check_origin()?;
         Ok(excerpt)
     }
 
     fn new(name: String, bytes: &[u8], filter: &Generations, keys: &[String]) -> Result<Self> {
-        if bytes.len() > MOST {
-            let (found, most) = (size(bytes.len() as u64), size(MOST as u64));
-            let reason = format!(
-                "is too large for a page ({found}, at most {most}); run `coua explore`, and choose the file there"
-            );
-            return Err(Failure::at(name, reason));
-        }
+        check_size(&name, bytes.len() as u64)?;
         let hashes: Vec<_> = keys.iter().map(|key| filter.hasher().hash(key.as_bytes())).collect();
         let answers = keys.iter().cloned().zip(filter.count_batch(&hashes)).collect();
         Ok(Self { name, bytes: base64(bytes), answers })
@@ -169,6 +162,18 @@ impl Excerpt {
         let json = serde_json::to_string(self).expect("texts and numbers are JSON");
         json.replace('<', "\\u003c")
     }
+}
+
+/// Returns an error if a filter has too many bytes for a page.
+fn check_size(name: &str, bytes: u64) -> Result<()> {
+    if bytes <= MOST {
+        return Ok(());
+    }
+    let (found, most) = (size(bytes), size(MOST));
+    let reason = format!(
+        "is too large for a page ({found}, at most {most}); run `coua explore`, and choose the file there"
+    );
+    Err(Failure::at(name, reason))
 }
 
 /// Base64 without padding (RFC 4648).
@@ -210,7 +215,7 @@ mod tests {
         let counts = [0, 1, 2].map(|nth| read["answers"][nth][1].as_u64());
         assert_eq!(counts, [Some(2), Some(1), Some(0)]);
         let filter = CuckooFilter::new().into();
-        let large = Excerpt::new("f".to_owned(), &vec![0; MOST + 1], &filter, &[]);
+        let large = Excerpt::new("f".to_owned(), &vec![0; MOST as usize + 1], &filter, &[]);
         assert!(large.err().unwrap().reason().starts_with("is too large for a page"));
     }
 
