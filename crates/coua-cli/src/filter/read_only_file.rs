@@ -74,12 +74,10 @@ impl RunFilter for Arc<ReadOnlyFile> {
         Ok(())
     }
 
-    fn end_of_blocks(&mut self) -> Result<()> {
-        Ok(self.view().check_origin()?)
-    }
-
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        Ok(Summary::of(FilterFigures::from(&self.view().filter), request))
+        let view = self.view();
+        view.check_origin()?;
+        Ok(Summary::of(FilterFigures::from(&view.filter), request))
     }
 }
 

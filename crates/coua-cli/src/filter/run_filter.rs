@@ -40,11 +40,6 @@ pub(crate) trait RunFilter: Debug {
         Ok(())
     }
 
-    /// Ends the work. Returns an error if the file of a filter that is only read has changed.
-    fn end_of_blocks(&mut self) -> Result<()> {
-        Ok(())
-    }
-
     /// Removes keys from a server that were recorded, but cannot be written to the output.
     fn roll_back(&mut self) {}
 
@@ -53,7 +48,8 @@ pub(crate) trait RunFilter: Debug {
         Doubts::default()
     }
 
-    /// Saves all changes, unless the request says that they are committed.
+    /// Saves all changes, unless the request says that they are committed. Returns an error if the file of a filter that
+    /// is only read has changed.
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary>;
 }
 

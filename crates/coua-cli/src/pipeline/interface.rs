@@ -26,7 +26,7 @@ pub(crate) struct Pipeline {
 }
 
 /// Whether more blocks are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Continue,
     Enough,
@@ -42,9 +42,6 @@ pub(crate) trait BlockHandler {
 
     /// Makes the answers so far durable; they are in the outputs, and synced there.
     fn checkpoint(&mut self, synced: Synced) -> Result<()>;
-
-    /// Ends the work.
-    fn end(&mut self) -> Result<()>;
 }
 
 /// Work on a hashed block before its turn to be answered, by any thread.

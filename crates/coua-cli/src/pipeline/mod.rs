@@ -33,7 +33,7 @@ impl Pipeline {
     pub(crate) fn run(self, handler: &mut impl BlockHandler, outputs: &mut Outputs) -> Result<()> {
         let threads = self.threads.get();
         let schedule = Schedule::new(self, outputs);
-        let result = thread::scope(|scope| {
+        thread::scope(|scope| {
             let _end = End(&schedule);
             for _ in 1..threads {
                 let thread = thread::Builder::new().name("worker".to_owned());
@@ -42,8 +42,7 @@ impl Pipeline {
             }
             let result = answer_all(&schedule, handler);
             schedule.finish().and(result)
-        });
-        result.and_then(|()| handler.end())
+        })
     }
 }
 

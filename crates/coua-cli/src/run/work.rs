@@ -121,10 +121,6 @@ impl BlockHandler for Pass {
             None => self.filter.commit(Stage::Checkpoint),
         }
     }
-
-    fn end(&mut self) -> Result<()> {
-        self.filter.end_of_blocks()
-    }
 }
 
 /// Whether all records were done.
