@@ -174,7 +174,7 @@ fn rebuild(reference: &mut Reference, operation: &Operation) {
             assert!(reference.filter.slots() <= slots);
         }
         Operation::Convert(kind) => {
-            let rate = 0.9f64.powi(1 + i32::from(kind));
+            let rate = 0.9f64.powi(1 + i32::from(*kind));
             if let Ok(filter) = reference.filter.convert(rate) {
                 reference.replace(filter);
             }
