@@ -41,7 +41,10 @@ pub(super) struct Arena {
 enum Backing {
     Heap(Layout),
     #[cfg(feature = "mmap")]
-    #[expect(dead_code, reason = "it only unmaps what it maps")]
+    #[cfg_attr(
+        not(target_family = "wasm"),
+        expect(dead_code, reason = "it only unmaps what it maps")
+    )]
     Mapped(MmapRaw),
 }
 
