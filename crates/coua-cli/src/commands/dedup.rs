@@ -27,17 +27,16 @@ and are printed unchanged. Nothing is sorted, and the number of records need not
   coua dedup --keep last --csv id changes.csv              the last row of each id
 
 The filter remembers 64 bits of every key's hash, so of a billion different records it drops 0.03 as wrong repeats \
-(--stats prints this number). A warning says if more than 2 % of the new records were probably dropped. A newline is \
-added only between two files if the first one does not end with a newline.
+(--stats prints this number). A warning says if more than 2 % of the new records were probably dropped. Between two \
+files, a missing newline is added.
 
 With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after the output \
-is complete (and on disk, if it is a file). After exit code 2, or if the reader of the output goes away (| head), the file \
-is as before the run, or as at the last checkpoint. After exit code 4 everything is written, but fsync failed, so a power \
-cut may undo it. On SIGINT or SIGTERM the program finishes the current block, saves, and dies by the signal.
+is complete. After exit code 2, or if the reader of the output goes away (| head), the file is as before the run, or as \
+at the last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it. On SIGINT \
+or SIGTERM the program finishes the current block, saves, and dies by the signal.
 
-With --filter, -o or --output-dir, and inputs that are files, a run may be interrupted at any time, even by a crash. \
-The same command with --resume continues it: output and filter are then the same as without the interruption. If the \
-filter is full (exit code 3), make room and resume.";
+With --filter, -o or --output-dir, and inputs that are files, the same command with --resume continues a run that was \
+killed, also after a full filter (exit code 3), once there is room.";
 
 /// Print each record the first time it is seen
 #[derive(clap::Args, Debug)]

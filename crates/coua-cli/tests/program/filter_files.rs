@@ -419,7 +419,7 @@ fn names_in_a_filter_are_shown_harmlessly() {
     folder.file(name, "a\n");
     run_in(&folder, &["add", "--resume", "f", name]).good();
     run_in(&folder, &["add", "g"]).good();
-    for args in [&["info", "f"][..], &["merge", "-o", "both", "f", "g"]] {
+    for args in [&["info", "--json", "f"][..], &["merge", "-o", "both", "f", "g"]] {
         let run = run_in(&folder, args);
         let shown = [run.stdout, run.stderr.into_bytes()].concat();
         let text = shown.escape_ascii().to_string();
