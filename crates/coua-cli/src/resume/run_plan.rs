@@ -206,15 +206,14 @@ impl<'a> ResumeJob<'a> {
 
     /// The outputs with content that the run will empty. Those of repeats hold nothing that a run which starts over
     /// takes out of the filter.
-    pub(crate) fn emptied(&self, plan: &Plan) -> Vec<PathBuf> {
+    pub(crate) fn emptied(&self, plan: &Plan) -> Vec<Place> {
         if self.output_spec.to.appends && !plan.is_continued {
             return Vec::new();
         }
         let restarts = self.options.mode == Mode::Restart;
         let is_kept = |place: &&Place| !(restarts && place.role == Role::Repeats);
         let is_emptied = |place: &&Place| place.offset == 0 && has_content(&place.path);
-        let emptied = plan.run.outputs().filter(is_kept).filter(is_emptied);
-        emptied.map(|place| place.path.clone()).collect()
+        plan.run.outputs().filter(is_kept).filter(is_emptied).cloned().collect()
     }
 
     /// The refusal to empty an output because the filter remembers its records.

@@ -169,10 +169,15 @@ impl Job {
             self.reading.check_rest(filter, profile, &plan.run, output, coding)?;
         }
         for output in job.emptied(&plan) {
-            let coding = self.to.coding(&output);
-            let may_be_remembered = profile.items > 0;
-            if may_be_remembered && self.reading.are_remembered(filter, profile, &output, coding)? {
-                return Err(job.refusal_to_empty(&output));
+            let (path, coding) = (&output.path, self.to.coding(&output.path));
+            if profile.items == 0 || !self.reading.are_remembered(filter, profile, path, coding)? {
+                continue;
+            }
+            // A run that failed has removed nothing: all that it printed is found again in the inputs.
+            let is_found_again =
+                self.op == Op::Remove && self.reading.is_of_inputs(&plan.run, &output, coding)?;
+            if !is_found_again {
+                return Err(job.refusal_to_empty(path));
             }
         }
         let started = job.begin(filter.runs().expect(OPEN), plan)?;

@@ -60,6 +60,11 @@ impl InputPlan {
         Err(Failure::at(place.path.display(), reason))
     }
 
+    /// Whether what stands behind a place in an output are records of the inputs in their order.
+    pub(super) fn is_of_inputs(&self, run: &Run, place: &Place, coding: Coding) -> Result<bool> {
+        Ok(self.last_of_rest(run, place, coding)?.is_some())
+    }
+
     /// The block of the inputs with the last record behind a place in an output, and which that is, unless it is cut off.
     /// None if the bytes there are not records of the inputs in their order.
     fn last_of_rest(
