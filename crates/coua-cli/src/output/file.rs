@@ -61,7 +61,8 @@ impl Output {
             return Ok(Self { path: None, ..output });
         }
         let is_new = !path.exists();
-        let file = File::options().write(true).create(true).truncate(false).open(path);
+        // What another program appends meanwhile stays.
+        let file = File::options().append(true).create(true).open(path);
         let mut output = Self::new(Some(path), file, compression, spec)?;
         if output.regular.is_some() {
             check_readable(path, spec)?;
@@ -257,11 +258,11 @@ impl Output {
         self.write_frames(due)
     }
 
-    /// Passes bytes to the operating system. Returns an error if another process has cut off what was written: zeros
-    /// would take its place.
+    /// Passes bytes to the operating system. Returns an error if another process has cut off what was written.
     fn write_to_file(&mut self, bytes: &[u8]) -> Result<()> {
         let failed = |error| Failure::write(&self.name, &error);
-        if self.regular.is_some() && !platform::appends(&self.file) {
+        let is_ours = self.path.is_some() || !platform::appends(&self.file);
+        if self.regular.is_some() && is_ours {
             let written = self.file.stream_position().map_err(failed)?;
             let found = self.file.metadata().map_err(failed)?.len();
             if found < written {

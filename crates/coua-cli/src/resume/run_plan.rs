@@ -159,11 +159,16 @@ impl<'a> ResumeJob<'a> {
         run.outputs().filter(move |place| ours.contains(&file(place)))
     }
 
-    /// Returns an error if a new run would do harm to an unfinished one.
+    /// Returns an error if a new run would do harm to an unfinished one, or empty what another one has written.
     fn check_start(&self, runs: &Runs) -> Result<()> {
         let mut unfinished = runs.newest().filter(|run| !run.has_ended);
         unfinished
-            .try_for_each(|run| self.check_output_of(run).and_then(|()| self.check_again(run)))
+            .try_for_each(|run| self.check_output_of(run).and_then(|()| self.check_again(run)))?;
+        let ended = runs.newest().filter(|run| run.has_ended && run.job.is_dedup());
+        let is_whole = |place: &&Place| place.offset > 0 && place.check_length().is_ok();
+        let held = ended.flat_map(|run| self.shared(run)).find(is_whole);
+        let emptied = held.filter(|_| !self.output_spec.to.appends);
+        emptied.map_or(Ok(()), |place| Err(self.refusal_to_empty(&place.path)))
     }
 
     /// Returns an error if this run would empty or continue the output of an unfinished one.
@@ -462,7 +467,7 @@ impl<'a> ResumeJob<'a> {
         let way = if self.is_folder() {
             "choose another folder"
         } else {
-            "append with --append, or choose another output"
+            "append with --append, choose another output, or give an interrupted --restart again"
         };
         let reason = format!(
             "--resume: the filter remembers no run with these inputs and options that wrote this file; {way}"

@@ -156,6 +156,10 @@ unsafe extern "C" fn follow(
             for command in commands.filter(|command| Some(&command.place) == moved.as_ref()) {
                 command.place = place();
             }
+        } else if [c"del", c"restore", c"copy_to"].contains(&event) {
+            // The key has gone, or has another value.
+            let place = place();
+            schedule.commands.retain(|command| command.place != place);
         }
     });
     OK

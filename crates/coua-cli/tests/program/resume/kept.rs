@@ -357,11 +357,22 @@ fn an_output_with_records_of_the_filter_is_never_emptied() {
             "(ulimit -f 100; dedup -o x big); : > x; ln x y; dedup -o y a; dedup --resume -o x big",
             "x",
         ),
+        // What the second run would find in the output is not all that the first has written there.
+        (
+            "dedup --shard 1/2 -o x a; dedup --shard 2/2 -o x a; dedup --append -o x a; sort x -o x",
+            "x",
+        ),
+        ("dedup -o x.gz a; dedup --compress none -o x.gz b; gzip -dc x.gz > x", "x"),
+        ("dedup -o x a; dedup -0 -o x b", "x"),
+        ("dedup -o x a; dedup --comment 1 -o x b", "x"),
+        ("cp a x; dedup --window 8-items -o x --append big; dedup --window 8-items -o x b", "x"),
+        ("cp a x; dedup -o x --append b; cat big >> x; dedup -o x --append b2; dedup -o x b", "x"),
     ];
     for (script, output) in cases {
         let folder = Folder::new();
         folder.file("a", "1 of a\n2 of a\n3 of a\n");
         folder.file("b", "1 of b\n2 of b\n3 of b\n");
+        folder.file("b2", "another\n");
         folder.file("big", lines(200_000, Repeats::Few));
         let dedup = "dedup() { $COUA dedup -q --filter f \"$@\"; }";
         shell(folder.path(), &format!("{dedup}\n{script}"));

@@ -228,6 +228,19 @@ fn an_output_that_others_shorten_is_noticed() {
     }
 }
 
+/// Not overwritten, as what stands at a place in the file would be.
+#[test]
+fn what_others_append_while_an_output_is_written_stays() {
+    let folder = Folder::new();
+    let script = "(seq 9; sleep 0.5; seq 10 19) | $COUA dedup --filter f -o out & sleep 0.2; echo other >> out; wait";
+    shell(folder.path(), script).good();
+    let mut lines: Vec<_> =
+        folder.read("out").split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    lines.sort();
+    lines.dedup();
+    assert_eq!(lines.len(), 19 + 1 + 1, "{lines:?}");
+}
+
 /// Like a log that is rotated: what is appended goes to the present end.
 #[test]
 fn an_output_that_is_appended_to_may_be_shortened() {
