@@ -374,9 +374,13 @@ impl<'a> ResumeJob<'a> {
             self.check_undoable(run).map_err(|obstacle| failed(run, obstacle))?;
             undo.runs.push(*number);
             // Of several runs with one output, the last one has it all.
-            let outputs = run.outputs().filter(|place| place.role == Role::Output);
-            for place in outputs.filter(|place| place.offset > 0 && run.records > 0) {
-                last.insert(&place.path, (run, place));
+            for place in run.outputs().filter(|place| place.role == Role::Output) {
+                if place.offset > 0 && run.records > 0 {
+                    last.insert(&place.path, (run, place));
+                } else if !run.has_ended && has_content(&place.path) {
+                    // It has no checkpoint, and nothing in the filter.
+                    last.entry(&place.path).or_insert((run, place));
+                }
             }
         }
         for (run, place) in last.into_values() {

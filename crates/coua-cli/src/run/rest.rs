@@ -37,8 +37,10 @@ impl InputPlan {
         if is_short || run.inputs().next().is_none() {
             return Ok(());
         }
+        // The run may have forgotten, and printed again, what a filter with a window remembers at the checkpoint.
+        let is_new = run.prints_new() && place.role == Role::Output && profile.window.is_none();
         let is_of_run = match self.last_of_rest(run, place, coding)? {
-            Some((mut batch, Some(last))) if run.prints_new() && place.role == Role::Output => {
+            Some((mut batch, Some(last))) if is_new => {
                 self.answer(filter, profile, Op::Check, &mut batch)?;
                 // Records that the filter remembers were appended by another run.
                 let is_last = |(nth, found): (usize, &Seen)| {

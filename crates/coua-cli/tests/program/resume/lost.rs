@@ -188,7 +188,8 @@ fn what_others_append_to_an_interrupted_output_is_kept() {
             let words = " at its end are not all what an interrupted `coua dedup` of ";
             assert!(
                 refused.code == Some(2) && refused.stderr.contains(words),
-                "{}",
+                "{name} {option}: {:?} {}",
+                refused.code,
                 refused.stderr
             );
             assert!(folder.read(name) == before);
