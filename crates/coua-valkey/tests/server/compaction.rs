@@ -77,7 +77,7 @@ fn alone(kind: Kind) -> Pair {
 }
 
 fn generations_are_compacted_in_steps(kind: Kind) {
-    const EACH: u32 = 600_000;
+    const EACH: u32 = 1_200_000;
     let pair = alone(kind);
     let mut client = pair.primary.client();
     client.good("CF.RESERVE f 1000 WINDOW 4h GENERATIONS 4");
