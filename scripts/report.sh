@@ -4,10 +4,7 @@
 # only at run time that something is missing prints a line that begins with `skipped: `.
 # shellcheck shell=bash disable=SC2034
 
-passed=0
-failed=0
-skipped=0
-failures=()
+passed=0 failed=0 skipped=0 failures=()
 log=$(mktemp) || exit 2
 trap 'rm -f "$log"' EXIT
 

@@ -19,12 +19,10 @@ for processor in aarch64 s390x; do
         --skip damage:: --skip files:: --skip forged:: --skip mapped::
     check_if "its files on $processor" "$needs" "${emulated[@]}" --test library -- format:: inspect::
 done
-if scripts/install-servers trixie; then
-    check 'the module in Redis 8 and Valkey 8.1' "${heeding[@]}" PATH="$PWD/target/servers/trixie/bin:$PATH" \
-        cargo test -p coua-valkey --test server --no-fail-fast -- --skip needs_valgrind "${without[@]}"
-else
-    skip 'the module in Redis 8 and Valkey 8.1' 'they need root and debootstrap'
-fi
+check_if 'Redis 8 and Valkey 8.1' debootstrap scripts/install-servers trixie
+check_if 'the module in Redis 8 and Valkey 8.1' target/servers/trixie/bin/redis-server "${heeding[@]}" \
+    PATH="$PWD/target/servers/trixie/bin:$PATH" cargo test -p coua-valkey --test server --no-fail-fast -- --skip needs_valgrind \
+    "${without[@]}"
 # A separate folder, because other flags would make the next build compile everything again.
 check 'orders of threads' env RUSTFLAGS='--cfg loom' cargo test --release -p coua --lib --target-dir target/loom orders
 
