@@ -53,7 +53,7 @@ function addToChain(chain, keys) {
 }
 
 /** The bits of a hash that the filter keeps, cut in three. */
-function rulerParts({ place: { segment, primary, fingerprint, fingerprintBits }, segments, parameters: { buckets } }) {
+export function rulerParts({ place: { segment, primary, fingerprint, fingerprintBits }, segments, parameters: { buckets } }) {
   const { prefix, depth } = segments[segment];
   const part = (name, bits, digits) => el("span", { class: name, style: `flex-grow:${bits}` }, el("b", {}, digits),
     el("small", {}, t(name, { bits: number(bits, 1) })));
