@@ -46,7 +46,6 @@ impl ReadOnlyFile {
     }
 
     fn record(&self, view: &View, keys: &BlockKeys, answers: &mut Answers) {
-        view.fetch(&keys.hashes);
         let filter = &view.filter;
         if self.op == Op::Count {
             answers.counts = filter.count_batch(&keys.hashes);

@@ -156,7 +156,7 @@ impl Task {
         }
         self.present.scan_up_to(until.at).frames(base.first(), |frame| {
             check_stopped()?;
-            apply(&mut filter, &residence, path, frame)
+            apply(&mut filter, path, frame)
         })?;
         Ok(filter)
     }

@@ -4,7 +4,6 @@ use coua::window::{Change, ChangeLog, Generations, Window};
 use coua::{BatchFull, KeyHash};
 
 use super::fields::{Fields, put_u32, put_u64};
-use crate::memory::Residence;
 
 // Kinds of runs (docs/format.md, section 9).
 const INSERT: u32 = 1;
@@ -104,7 +103,6 @@ pub(crate) enum Unrepeatable {
 /// Replays logged changes. Applied to the same filter, they give the same bytes.
 pub(crate) fn replay_changes(
     filter: &mut Generations,
-    residence: &Residence,
     log: &[u8],
 ) -> Result<(), Unrepeatable> {
     let (mut fields, mut hashes) = (Fields::new(log), Vec::new());
@@ -117,7 +115,6 @@ pub(crate) fn replay_changes(
         hashes.extend(std::iter::from_fn(|| run.u64()).map(KeyHash::from_u64));
         match (kind, &hashes[..], generation) {
             (INSERT | REMOVE, _, Some(generation)) => {
-                residence.fetch(filter, &hashes);
                 let change = if kind == INSERT { Change::Insert } else { Change::Remove };
                 filter.replay(change, generation, &hashes).map_err(Unrepeatable::Full)?;
             }

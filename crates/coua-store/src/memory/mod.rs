@@ -1,16 +1,14 @@
-//! Decides whether a snapshot is mapped or read, and fetches the pages of a mapped one.
+//! Decides whether a snapshot is mapped or read.
 //!
 //! Mapping costs the pages that the work touches. Reading costs the whole file once; memory with large pages is faster
 //! afterwards. `docs/decisions/0009-map-or-load.md` has the reasons.
 
 mod available;
-mod pages;
 
 use std::fs::File;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use coua::window::Generations;
-use coua::{KeyHash, Load, LoadError};
+use coua::{Load, LoadError};
 
 pub use available::available;
 
@@ -49,18 +47,14 @@ impl Access {
 pub(crate) struct Residence {
     /// The file, if its snapshot is mapped.
     mapped: Option<File>,
-    /// Bytes of the snapshot.
-    bytes: u64,
-    /// The touched bytes at which the snapshot moves into memory.
-    most_touched: u64,
-    /// Bytes touched since the filter was loaded. Work that touches a page again counts again.
-    touched: AtomicU64,
+    /// Bytes that changes may touch before the snapshot moves into memory. A page that is touched again counts again.
+    left: u64,
 }
 
 impl Residence {
     /// The residence of a filter that is in memory.
     pub(crate) fn in_memory() -> Self {
-        Self { mapped: None, bytes: 0, most_touched: 0, touched: AtomicU64::new(0) }
+        Self { mapped: None, left: 0 }
     }
 
     /// Loads the filter in the first `bytes` bytes of a file, for work that costs `work` bytes in a generation.
@@ -76,8 +70,7 @@ impl Residence {
         if most_touched > 0 {
             let filter = load().map_file::<Generations>(file)?;
             if in_generations(&filter, work) < most_touched {
-                let (mapped, touched) = (Some(file.try_clone()?), AtomicU64::new(0));
-                return Ok((filter, Self { mapped, bytes, most_touched, touched }));
+                return Ok((filter, Self { mapped: Some(file.try_clone()?), left: most_touched }));
             }
         }
         Ok((load().file::<Generations>(file)?, Self::in_memory()))
@@ -88,37 +81,18 @@ impl Residence {
         self.mapped.as_ref()
     }
 
-    /// Fetches the pages of these keys, if the filter is mapped; once the work would touch more bytes than the
-    /// snapshot has, all pages.
-    pub(crate) fn fetch(&self, filter: &Generations, hashes: &[KeyHash]) {
-        let Some(file) = &self.mapped else { return };
-        if self.is_much_touched() {
-            return;
-        }
-        let touched = in_generations(filter, hashes.len() as u64 * KEY_BYTES);
-        self.touched.fetch_add(touched, Ordering::Relaxed);
-        if self.is_much_touched() {
-            pages::fetch_all(file, self.bytes);
-        } else {
-            pages::fetch_by_threads(hashes, |keys| drop(filter.contains_batch(keys)));
-        }
-    }
-
-    /// [`fetch`](Self::fetch) for changes: copies the filter into memory with large pages, once that costs less.
-    pub(crate) fn fetch_to_change(&mut self, filter: &mut Generations, hashes: &[KeyHash]) {
-        self.fetch(filter, hashes);
+    /// Counts changes of `keys` keys that follow. If the filter is mapped, copies it into memory with large pages once
+    /// that costs less.
+    pub(crate) fn prepare_changes(&mut self, filter: &mut Generations, keys: usize) {
+        self.left = self.left.saturating_sub(in_generations(filter, keys as u64 * KEY_BYTES));
         // Without memory for a copy it stays mapped, which is slower but correct.
         if self.mapped.is_some()
-            && self.is_much_touched()
+            && self.left == 0
             && let Ok(copy) = filter.try_clone()
         {
             *filter = copy;
             self.mapped = None;
         }
-    }
-
-    fn is_much_touched(&self) -> bool {
-        self.touched.load(Ordering::Relaxed) >= self.most_touched
     }
 }
 
@@ -155,14 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn much_work_leaves_the_mapping_only_if_it_changes_the_filter() {
+    fn many_changes_leave_the_mapping() {
         let (mut filter, mut residence, bytes) = loaded(Access::BySize, 0);
-        let hashes: Vec<_> = (0..bytes.div_ceil(KEY_BYTES)).map(KeyHash::from_u64).collect();
-        residence.fetch_to_change(&mut filter, &hashes[1..]);
+        residence.prepare_changes(&mut filter, ((bytes - 1) / KEY_BYTES) as usize);
         assert!(residence.mapped().is_some());
-        residence.fetch(&filter, &hashes);
-        assert!(residence.mapped().is_some());
-        residence.fetch_to_change(&mut filter, &hashes[..1]);
+        residence.prepare_changes(&mut filter, 1);
         assert!(residence.mapped().is_none());
     }
 }

@@ -99,7 +99,7 @@ impl State {
         let (mut filter, residence) =
             load(logged).map_err(|source| Reason::Load(source).at(path))?;
         let committed_part = Scan::up_to(contents.committed.at, source, path, base);
-        committed_part.frames(base.first(), |frame| apply(&mut filter, &residence, path, frame))?;
+        committed_part.frames(base.first(), |frame| apply(&mut filter, path, frame))?;
         let view = View {
             filter,
             notes: committed.notes,
@@ -230,7 +230,6 @@ pub(crate) fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
 /// Replays the changes in a frame of the log.
 pub(crate) fn apply(
     filter: &mut Generations,
-    residence: &Residence,
     path: &Path,
     frame: &Frame,
 ) -> Result<(), StoreError> {
@@ -238,7 +237,7 @@ pub(crate) fn apply(
         return Ok(());
     }
     let offset = frame.begin.at;
-    replay_changes(filter, residence, &frame.payload).map_err(|error| match error {
+    replay_changes(filter, &frame.payload).map_err(|error| match error {
         Unrepeatable::Full(source) => Reason::Replay { offset, source }.at(path),
         Unrepeatable::Bytes => {
             let what = Damage::Field { name: "change", found: offset };

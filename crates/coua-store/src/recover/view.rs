@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use coua::KeyHash;
 use coua::window::Generations;
 
 use crate::error::{Reason, StoreError};
@@ -57,26 +56,5 @@ impl View {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Fetches the pages that lookups of these keys in [`filter`](Self::filter) need, if the file is mapped. Lookups
-    /// are right without it, but each of them may wait for the disk.
-    ///
-    /// ```
-    /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("seen.coua");
-    /// # let mut store = Store::create(&path, CuckooFilter::new)?;
-    /// # store.insert("a")?;
-    /// # store.finish()?;
-    /// let view = Store::read(&path)?;
-    /// let hashes = ["a", "b"].map(|key| view.filter.hasher().hash(key.as_bytes()));
-    /// view.fetch(&hashes);
-    /// assert_eq!(view.filter.contains_batch(&hashes), [true, false]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn fetch(&self, hashes: &[KeyHash]) {
-        self.residence.fetch(&self.filter, hashes);
     }
 }

@@ -83,8 +83,8 @@ impl Store {
             Range<usize>,
         ) -> Result<(), BatchFull>,
     ) -> Result<(), BatchFull> {
-        self.residence.fetch_to_change(&mut self.filter, hashes);
         let keys = hashes.len();
+        self.residence.prepare_changes(&mut self.filter, keys);
         let most = self.keys_in_a_piece();
         for begin in (0..keys).step_by(most) {
             let end = keys.min(begin + most);

@@ -3,16 +3,12 @@
 
 use std::fs;
 use std::path::Path;
-#[cfg(target_os = "linux")]
-use std::{process::Command, time::Instant};
 
 use coua::CuckooFilter;
 use coua::window::{Clock, Generations, Window};
 use coua_store::{Access, Options, Store};
 
 use crate::samples::{bytes_of, commit, committed, hashes, round_of};
-#[cfg(target_os = "linux")]
-use coua_dev::instruction_sets::skipped;
 
 const STEP: u64 = 1_000;
 const GENERATIONS: u64 = 5;
@@ -70,7 +66,6 @@ fn small_work_does_not_look_at_other_segments() {
     assert!(log < 1_000, "{log} bytes for twenty changes");
     let view = Options::new().read(&path).unwrap();
     let keys = [hashes(7, 10), hashes(8, 10)].concat();
-    view.fetch(&keys);
     let present = view.filter.contains_batch(&keys);
     assert!(present.iter().all(|is_present| *is_present) && round_of(&view.notes) == 2);
 }
@@ -120,40 +115,6 @@ fn a_log_is_counted() {
         assert_eq!(Options::new().expecting(0).read(&path).is_ok(), is_mapped);
         spoil();
     }
-}
-
-/// Much work on a file that is not in the page cache: all of it is read in order.
-#[cfg(target_os = "linux")]
-#[test]
-fn all_is_fetched_for_much_work() {
-    use rustix::fs::{Advice, fadvise};
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("seen.coua");
-    let bytes = damaged(&path);
-    let forget = || {
-        let file = fs::File::open(&path).unwrap();
-        file.sync_all().unwrap();
-        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
-    };
-    // Only checks: a lookup that reads would make the system load the missing pages.
-    let cached = || {
-        let fincore = Command::new("fincore").args(["-b", "-n", "-o", "PAGES"]).arg(&path).output();
-        String::from_utf8(fincore.ok()?.stdout).ok()?.trim().parse::<u64>().ok()
-    };
-    let pages = bytes.div_ceil(4096);
-    let before = cached();
-    forget();
-    if before != Some(pages) || cached() == Some(pages) {
-        skipped("fincore, or a file system that forgets what is in the cache");
-        return;
-    }
-    let view = Options::new().expecting(0).read(&path).unwrap();
-    view.fetch(&hashes(77, 100));
-    assert!(cached() < Some(pages), "few pages for little work");
-    view.fetch(&hashes(77, bytes / KEY_BYTES / GENERATIONS));
-    let begin = Instant::now();
-    while cached() < Some(pages) && begin.elapsed().as_secs() < 3 {}
-    assert_eq!(cached(), Some(pages));
 }
 
 /// Threads share the cursor of the file.
