@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use arbitrary::Arbitrary;
 use coua::window::{Clock, Generations, Window};
 use coua::{CuckooFilter, KeyHash, Load};
-use coua_store::{Notes, Options, Store};
+use coua_store::{Notes, Options};
 use libfuzzer_sys::fuzz_target;
 use text::{checksum, frame, note, numbers, run};
 
@@ -100,7 +100,7 @@ fuzz_target!(|plan: Plan| {
     let path = folder.path().join("seen.coua");
     let file = [&real.snapshot[..], &log].concat();
     fs::write(&path, &file).expect("space");
-    let read = Store::read(&path).ok();
+    let read = Options::new().read(&path).ok();
     let read = read.map(|view| (bytes_of(&view.filter), noted(&view.notes)));
     let store = Options::new().expecting(0).write(&path).ok();
     assert_eq!(read.is_some(), store.is_some(), "readers and writers agree");
@@ -127,7 +127,7 @@ fuzz_target!(|plan: Plan| {
     store.commit().expect("space");
     let after = (bytes_of(store.filter()), noted(store.notes()));
     drop(store);
-    let view = Store::read(&path).expect("it was written");
+    let view = Options::new().read(&path).expect("it was written");
     assert!(after == (bytes_of(&view.filter), noted(&view.notes)));
 });
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use coua::CuckooFilter;
-use coua_store::Store;
+use coua_store::Options;
 
 use crate::compile::{Linked, Program, output};
 
@@ -18,7 +18,7 @@ const END: &str = r"\xff\x00|end of key|\n";
 fn needs_cc_a_description_says_how_the_program_makes_keys() {
     let program = Program::compiled("tests/c/program.c", Linked::Statically, &[]);
     let path = program.folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).expect("a filter");
+    let mut store = Options::new().create(&path, CuckooFilter::new).expect("a filter");
     store.set_note("coua/keys", br#"{"find":{},"normalize":["ignore-case"]}"#).expect("a note");
     store.finish().expect("a file");
     let said = output(Command::new(&program.path).arg("describe").arg(&path));

@@ -10,8 +10,8 @@ use coua::{BatchFull, Full, FullReason, LoadError};
 /// A filter file cannot be opened or committed.
 ///
 /// ```
-/// use coua_store::{Reason, Store};
-/// let error = Store::read("/no/such/seen.coua").unwrap_err();
+/// use coua_store::{Options, Reason};
+/// let error = Options::new().read("/no/such/seen.coua").unwrap_err();
 /// assert!(matches!(error.reason, Reason::Io { doing: "open", .. }));
 /// assert!(error.to_string().starts_with("/no/such/seen.coua: cannot open"));
 /// ```

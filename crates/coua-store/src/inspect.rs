@@ -28,11 +28,11 @@ pub struct LogView {
 /// ```
 /// use std::{fs::File, path::Path};
 /// use coua::CuckooFilter;
-/// use coua_store::{Options, Store, inspect::{LogReader, LogEvent}};
+/// use coua_store::{Options, inspect::{LogEvent, LogReader}};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("seen.coua");
-/// let mut store = Store::create(&path, CuckooFilter::new)?;
+/// let mut store = Options::new().create(&path, CuckooFilter::new)?;
 /// store.commit()?;
 /// let snapshot_bytes = path.metadata()?.len();
 /// store.insert("kestrel")?;

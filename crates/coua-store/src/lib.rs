@@ -10,15 +10,15 @@
 //!
 //! ```
 //! use coua::CuckooFilter;
-//! use coua_store::Store;
+//! use coua_store::Options;
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("seen.coua");
-//! let mut store = Store::create(&path, CuckooFilter::new)?;
+//! let mut store = Options::new().create(&path, CuckooFilter::new)?;
 //! store.insert_unique("a")?;
 //! store.commit()?;
 //!
-//! assert!(Store::read(&path)?.filter.contains("a"));
+//! assert!(Options::new().read(&path)?.filter.contains("a"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

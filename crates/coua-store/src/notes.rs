@@ -16,14 +16,14 @@ const ENTRY_BYTES: u64 = 12;
 ///
 /// ```
 /// use coua::CuckooFilter;
-/// use coua_store::Store;
+/// use coua_store::Options;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("seen.coua");
-/// let mut store = Store::create(&path, CuckooFilter::new)?;
+/// let mut store = Options::new().create(&path, CuckooFilter::new)?;
 /// store.set_note("app/position", &7_u64.to_le_bytes())?;
 /// store.set_note("app/source", b"events.log")?;
 /// store.commit()?;
-/// let notes = Store::read(&path)?.notes;
+/// let notes = Options::new().read(&path)?.notes;
 /// assert_eq!(notes.get("app/source"), Some(&b"events.log"[..]));
 /// let names: Vec<&str> = notes.iter().map(|(name, _)| name).collect();
 /// assert_eq!(names, ["app/position", "app/source"]);

@@ -192,13 +192,13 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use coua::CuckooFilter;
-    use coua_store::Store;
+    use coua_store::Options;
 
     #[test]
     fn the_file_and_the_answers_are_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("<script>.coua");
-        let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+        let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
         for key in ["7", "7", "4999"] {
             store.insert(key).unwrap();
         }

@@ -14,7 +14,7 @@ mod place;
 pub(crate) use place::{CHANGED, Checksum, Ends, Place, Role, path_of};
 
 use crate::terminal::{Failure, Result, grouped, printable};
-use coua_store::{Notes, Store};
+use coua_store::{Notes, Options, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn store(folder: &tempfile::TempDir) -> Store {
-        Store::create(folder.path().join("seen.coua"), CuckooFilter::new).unwrap()
+        Options::new().create(folder.path().join("seen.coua"), CuckooFilter::new).unwrap()
     }
 
     #[test]

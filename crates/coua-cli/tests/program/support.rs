@@ -1,7 +1,7 @@
 //! Runs the program as users do.
 
 use coua::CuckooFilterBuilder;
-use coua_store::{Lock, Notes, Store, Wait};
+use coua_store::{Lock, Notes, Options, Wait};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, Read, Write};
@@ -290,7 +290,8 @@ impl Folder {
     /// The filter in one of its files, with everything committed, as a snapshot; `None` if there is no such file.
     pub(crate) fn filter(&self, name: &str) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        let view = self.has(name).then(|| Store::read(self.join(name)).expect("a filter"))?;
+        let view =
+            self.has(name).then(|| Options::new().read(self.join(name)).expect("a filter"))?;
         view.filter.write_to(&mut bytes).expect("there is memory");
         Some(bytes)
     }

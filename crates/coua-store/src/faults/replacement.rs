@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::power::Volatile;
 use super::{Fault, Faulty, Then, bytes_of, empty, hashes, in_memory, left_in, options};
 use crate::fs::Disk;
-use crate::{Lock, Notes, Options, Reason, Store, StoreError, Wait};
+use crate::{Lock, Notes, Options, Reason, StoreError, Wait};
 
 /// A filter with a log and a note. Returns its path, and its bytes as they were committed.
 fn old(folder: &Path) -> (PathBuf, Vec<u8>) {
     let path = folder.join("seen.coua");
-    let mut store = Store::create(&path, empty).unwrap();
+    let mut store = Options::new().create(&path, empty).unwrap();
     store.commit().unwrap();
     store.insert_batch(&hashes(1)).unwrap();
     store.set_note("a", b"note").unwrap();
@@ -67,7 +67,7 @@ fn every_step_of_a_replacement_fails_once_in_every_way() {
                 for _ in 0..2 {
                     assert!(&found(&path) == expected, "{what}");
                     // Which removes what the dead writer has left.
-                    assert_eq!(Store::open(&path).is_ok(), expected.is_some(), "{what}");
+                    assert_eq!(Options::new().write(&path).is_ok(), expected.is_some(), "{what}");
                 }
                 assert!(left_in(folder.path()).is_empty(), "{what}: {:?}", left_in(folder.path()));
             }

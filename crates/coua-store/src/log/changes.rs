@@ -101,10 +101,7 @@ pub(crate) enum Unrepeatable {
 }
 
 /// Replays logged changes. Applied to the same filter, they give the same bytes.
-pub(crate) fn replay_changes(
-    filter: &mut Generations,
-    log: &[u8],
-) -> Result<(), Unrepeatable> {
+pub(crate) fn replay_changes(filter: &mut Generations, log: &[u8]) -> Result<(), Unrepeatable> {
     let (mut fields, mut hashes) = (Fields::new(log), Vec::new());
     let has_window = filter.window().is_some();
     // Without a window there is only one generation.

@@ -120,10 +120,10 @@ impl View {
     ///
     /// ```
     /// # use coua::CuckooFilter;
-    /// # use coua_store::{Store, View};
+    /// # use coua_store::{Options, View};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// let mut store = Options::new().create(&path, CuckooFilter::new)?;
     /// store.commit()?;
     /// store.insert("a")?;
     /// store.commit()?;

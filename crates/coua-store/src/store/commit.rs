@@ -128,10 +128,10 @@ impl Store {
     ///
     /// ```
     /// use coua::CuckooFilter;
-    /// use coua_store::Store;
+    /// use coua_store::Options;
     /// let folder = tempfile::tempdir()?;
     /// let path = folder.path().join("seen.coua");
-    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// let mut store = Options::new().create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
     /// store.finish()?;
     /// assert!(coua::Load::new().open::<CuckooFilter>(&path)?.contains("a"));
@@ -152,13 +152,13 @@ impl Store {
     ///
     /// ```
     /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
+    /// # use coua_store::Options;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// let mut store = Options::new().create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
     /// store.commit_at_end()?;
-    /// assert!(Store::read(&path)?.filter.contains("a"));
+    /// assert!(Options::new().read(&path)?.filter.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit_at_end(&mut self) -> Result<(), StoreError> {

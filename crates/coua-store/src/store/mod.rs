@@ -28,15 +28,15 @@ pub use options::Options;
 ///
 /// ```
 /// use coua::CuckooFilter;
-/// use coua_store::Store;
+/// use coua_store::Options;
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("seen.coua");
-/// let mut store = Store::create(&path, CuckooFilter::new)?;
+/// let mut store = Options::new().create(&path, CuckooFilter::new)?;
 /// store.insert("a")?;
 /// store.commit()?;
 /// store.insert("b")?;
 /// drop(store);
-/// let store = Store::open(&path)?;
+/// let store = Options::new().write(&path)?;
 /// assert!(store.filter().contains("a") && !store.filter().contains("b"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -171,14 +171,14 @@ impl Store {
     ///
     /// ```
     /// # use coua::CuckooFilter;
-    /// # use coua_store::Store;
+    /// # use coua_store::Options;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// let mut store = Options::new().create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
     /// store.set_note("app/done", b"line 1")?;
     /// store.finish()?;
-    /// assert_eq!(Store::open(&path)?.note("app/done"), Some(&b"line 1"[..]));
+    /// assert_eq!(Options::new().write(&path)?.note("app/done"), Some(&b"line 1"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_note(&mut self, name: &str, note: &[u8]) -> Result<(), StoreError> {

@@ -12,38 +12,6 @@ use crate::notes::Notes;
 use crate::recover::{State, View};
 use crate::verify::{Verified, verify};
 
-impl Store {
-    /// Opens the filter at `path`, after any other writer has finished. [`Options`] has more choices.
-    ///
-    /// # Errors
-    ///
-    /// As [`Options::write`].
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Options::new().write(path)
-    }
-
-    /// Opens the filter at `path`, or creates it, after any other writer has finished.
-    ///
-    /// # Errors
-    ///
-    /// As [`Options::create`].
-    pub fn create<F: Into<Generations>>(
-        path: impl AsRef<Path>,
-        build: impl FnOnce() -> F,
-    ) -> Result<Self, StoreError> {
-        Options::new().create(path, build)
-    }
-
-    /// Reads the last committed state of the filter at `path`, for lookups.
-    ///
-    /// # Errors
-    ///
-    /// As [`Options::read`].
-    pub fn read(path: impl AsRef<Path>) -> Result<View, StoreError> {
-        Options::new().read(path)
-    }
-}
-
 impl Options {
     /// Reads the last committed state of the filter at `path`. Needs no lock and no write permission, and
     /// never blocks a writer.
@@ -60,10 +28,10 @@ impl Options {
     ///
     /// ```
     /// # use coua::CuckooFilter;
-    /// # use coua_store::{Options, Store};
+    /// # use coua_store::Options;
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("seen.coua");
-    /// let mut store = Store::create(&path, CuckooFilter::new)?;
+    /// let mut store = Options::new().create(&path, CuckooFilter::new)?;
     /// store.insert("a")?;
     /// store.commit()?;
     /// assert_eq!(Options::new().verify(&path)?.items, 1);

@@ -74,7 +74,7 @@ fn large_filters_are_written_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let large = || CuckooFilter::builder().capacity(4_000_000).build().unwrap();
-    let mut store = Store::create(&path, large).unwrap();
+    let mut store = Options::new().create(&path, large).unwrap();
     let mut plain = Generations::from(large());
     let mut round = 0;
     let mut one_more = |store: &mut Store| {

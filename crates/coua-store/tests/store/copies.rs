@@ -4,20 +4,20 @@ use std::fs;
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua_store::{Damage, Options, Reason, Store, StoreError};
+use coua_store::{Damage, Options, Reason, StoreError};
 
 use crate::files::names_in;
 use crate::samples::{bytes_of, change, commit, committed, hashes, quick_folder, set_round};
 
 /// A filter with a log, and with further notes besides that of the rounds.
 fn with_log(path: &Path) -> (u64, Vec<u8>) {
-    let mut store = Store::create(path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(path, CuckooFilter::new).unwrap();
     store.set_note("first", b"").unwrap();
     for round in 1..4 {
         change(&mut store, round, 100);
         commit(&mut store, round).unwrap();
     }
-    let view = Store::read(path).unwrap();
+    let view = Options::new().read(path).unwrap();
     store.set_note("another", b"value").unwrap();
     store.commit().unwrap();
     assert!(view.log_bytes > 0);
@@ -38,7 +38,7 @@ fn what_is_moved_copied_or_linked_is_whole() {
         let before = with_log(&path);
         carry(&path, &other);
         assert!(committed(&other) == before, "{way}");
-        let mut store = Store::open(&other).unwrap();
+        let mut store = Options::new().write(&other).unwrap();
         assert_eq!(store.notes().len(), 3, "{way}");
         assert!(bytes_of(store.filter()) == before.1, "{way}");
         store.insert("more").unwrap();
@@ -56,12 +56,12 @@ fn what_is_moved_copied_or_linked_is_whole() {
 #[cfg(unix)]
 #[test]
 fn two_names_of_a_file_have_one_writer() {
-    use coua_store::{Lock, Wait};
+    use coua_store::{Lock, Options, Wait};
     let folder = tempfile::tempdir().unwrap();
     let (path, other) = (folder.path().join("seen.coua"), folder.path().join("linked"));
     with_log(&path);
     fs::hard_link(&path, &other).unwrap();
-    let mut store = Store::open(&path).unwrap();
+    let mut store = Options::new().write(&path).unwrap();
     assert!(matches!(Lock::take(&other, Wait::No), Err(StoreError { reason: Reason::Busy, .. })));
     store.insert("seen by both").unwrap();
     commit(&mut store, 7).unwrap();
@@ -88,11 +88,11 @@ fn a_view_stays_as_it_was() {
     // A mapped filter.
     let view = Options::new().expecting(1).read(&path).unwrap();
     fs::rename(&path, folder.path().join("moved")).unwrap();
-    Store::create(&path, CuckooFilter::new).unwrap().finish().unwrap();
+    Options::new().create(&path, CuckooFilter::new).unwrap().finish().unwrap();
     fs::remove_file(folder.path().join("moved")).unwrap();
     let present = view.filter.contains_batch(&hashes(1, 1_000_000));
     assert!(present.iter().all(|is_present| *is_present));
-    assert!(Store::read(&path).unwrap().filter.is_empty());
+    assert!(Options::new().read(&path).unwrap().filter.is_empty());
 }
 
 /// The part of a batch that is written before the commit.
@@ -120,12 +120,12 @@ fn a_copy_of_two_transactions_is_refused() {
     drop(store);
     let end = fs::read(&path).unwrap();
     fs::write(&copy, [&begin[..], &end[begin.len()..]].concat()).unwrap();
-    for refused in [Store::read(&copy).map(drop), Store::open(&copy).map(drop)] {
+    for refused in [Options::new().read(&copy).map(drop), Options::new().write(&copy).map(drop)] {
         let damage = match refused {
             Err(StoreError { reason: Reason::Damaged { offset, what, .. }, .. }) => (offset, what),
             other => panic!("{other:?}"),
         };
         assert_eq!(damage, (begin.len() as u64, Damage::Checksum));
     }
-    assert_eq!(Store::read(&path).unwrap().filter.len(), PIECE);
+    assert_eq!(Options::new().read(&path).unwrap().filter.len(), PIECE);
 }

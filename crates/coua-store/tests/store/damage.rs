@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use coua::CuckooFilter;
-use coua_store::{Damage, Options, Reason, Store, StoreError};
+use coua_store::{Damage, Options, Reason, StoreError};
 
 use crate::samples::{bytes_of, change, commit, committed, quick_folder, round_of};
 
@@ -27,7 +27,7 @@ impl Sample {
         let folder = quick_folder();
         let path = folder.path().join("seen.coua");
         let build = || CuckooFilter::builder().capacity(2_000).rate(0.01).build().unwrap();
-        let mut store = Store::create(&path, build).unwrap();
+        let mut store = Options::new().create(&path, build).unwrap();
         let mut commits = Vec::new();
         for round in 0..4 {
             if round > 0 {
@@ -51,8 +51,8 @@ impl Sample {
     /// The error of readers and writers, which must be the same.
     fn error(&self, file: &[u8]) -> StoreError {
         self.put(file);
-        let reader = Store::read(self.path()).map(drop).unwrap_err();
-        let writer = Store::open(self.path()).map(drop).unwrap_err();
+        let reader = Options::new().read(self.path()).map(drop).unwrap_err();
+        let writer = Options::new().write(self.path()).map(drop).unwrap_err();
         assert_eq!(reader.to_string(), writer.to_string());
         assert!(Options::new().verify(self.path()).is_err(), "{reader}");
         assert!(fs::read(self.path()).unwrap() == file, "it is left as it is");
@@ -75,12 +75,12 @@ impl Sample {
         self.put(file);
         let (round, bytes) = committed(&self.path());
         assert!(bytes == self.commits[round as usize].1, "round {round}");
-        let uncommitted = Store::read(self.path()).unwrap().uncommitted;
+        let uncommitted = Options::new().read(self.path()).unwrap().uncommitted;
         let (length, _) = self.commits[round as usize];
         let length = if file.len() as u64 >= length { length } else { self.base as u64 };
         assert_eq!(uncommitted, file.len() as u64 - length);
         // A writer truncates the rest, and continues.
-        let mut store = Store::open(self.path()).unwrap();
+        let mut store = Options::new().write(self.path()).unwrap();
         assert!(bytes_of(store.filter()) == bytes);
         assert_eq!(fs::metadata(self.path()).unwrap().len(), length);
         store.insert("something new").unwrap();
@@ -202,7 +202,7 @@ fn repeated_and_missing_frames_are_found() {
 fn frames_of_another_filter_are_found() {
     let (sample, mut other) = (Sample::new(70), Sample::new(80));
     // Both began with the same empty filter; now they have different snapshots.
-    let mut store = Store::open(other.path()).unwrap();
+    let mut store = Options::new().write(other.path()).unwrap();
     store.commit_snapshot().unwrap();
     let base = bytes_of(store.filter()).len();
     change(&mut store, 90, 150);
@@ -271,7 +271,7 @@ fn a_generation_twice_is_not_verified() {
     let whole = xxh3_64(&[&bytes[..HEADER], &bytes[trailer..trailer + 16]].concat());
     bytes[trailer + 16..trailer + 24].copy_from_slice(&whole.to_le_bytes());
     fs::write(&path, &bytes).unwrap();
-    let loaded = Store::read(&path).map(drop).unwrap_err().to_string();
+    let loaded = Options::new().read(&path).map(drop).unwrap_err().to_string();
     let verified = Options::new().verify(&path).unwrap_err().to_string();
     assert!(verified.contains("generation"), "{verified}");
     assert_eq!(loaded, verified);

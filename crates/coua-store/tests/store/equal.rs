@@ -4,7 +4,7 @@ use std::fs;
 
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHasher};
-use coua_store::{Access, Options, Reason, Store, StoreError};
+use coua_store::{Access, Options, Reason, StoreError};
 
 use crate::files::names_in;
 use crate::samples::{
@@ -48,10 +48,10 @@ fn every_access_gives_the_same_bytes() {
 fn what_is_not_committed_is_forgotten() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     drop(store);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was committed");
-    store = Store::create(&path, CuckooFilter::new).unwrap();
+    store = Options::new().create(&path, CuckooFilter::new).unwrap();
     change(&mut store, 1, 100);
     commit(&mut store, 1).unwrap();
     let before = committed(&path);
@@ -59,7 +59,7 @@ fn what_is_not_committed_is_forgotten() {
     assert!(committed(&path) == before, "pieces of a transaction do not count");
     drop(store);
     assert!(committed(&path) == before);
-    let store = Store::open(&path).unwrap();
+    let store = Options::new().write(&path).unwrap();
     assert_eq!(round_of(store.notes()), 1);
     assert!(bytes_of(store.filter()) == before.1);
 }
@@ -109,14 +109,14 @@ fn an_end_without_changes_writes_nothing() {
     large.insert_batch(&hashes(1, 2_000_000)).unwrap();
     large.write_to(std::fs::File::create(&path).unwrap()).unwrap();
     for round in 0..4 {
-        let mut store = Store::open(&path).unwrap();
+        let mut store = Options::new().write(&path).unwrap();
         let before = fs::read(&path).unwrap();
         store.insert_unique_batch(&hashes(1 + round / 2, 9)).unwrap();
         store.finish().unwrap();
         // Only the third has changes.
         assert_eq!(fs::read(&path).unwrap() != before, round == 2, "{round}");
     }
-    assert_eq!(Store::read(&path).unwrap().filter.len(), 2_000_009);
+    assert_eq!(Options::new().read(&path).unwrap().filter.len(), 2_000_009);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn work_that_turns_out_large_leaves_the_mapping() {
     let mut plain = CuckooFilter::new();
     plain.insert_batch(&hashes(1, 500_000)).unwrap();
     plain.write_to(std::fs::File::create(&path).unwrap()).unwrap();
-    let mut store = Store::open(&path).unwrap();
+    let mut store = Options::new().write(&path).unwrap();
     for round in 2..20 {
         change(&mut store, round, 1_000);
         change_plainly(&mut plain, round, 1_000);
@@ -141,7 +141,7 @@ fn work_that_turns_out_large_leaves_the_mapping() {
 fn other_changes_are_kept_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     for key in 0..50_000u32 {
         store.insert(key.to_le_bytes()).unwrap();
     }
@@ -171,7 +171,7 @@ fn a_full_filter_keeps_what_was_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let build = || CuckooFilter::with_capacity(500, 0.01).unwrap();
-    let mut store = Store::create(&path, build).unwrap();
+    let mut store = Options::new().create(&path, build).unwrap();
     commit(&mut store, 0).unwrap();
     let stopped = store.insert_batch(&hashes(1, 600)).unwrap_err();
     assert_eq!(stopped.done, 500);
@@ -200,7 +200,7 @@ fn secret_keys_are_needed_and_not_written() {
     assert_eq!(options.verify(&path).unwrap().items, 2);
     assert!(Options::new().key([0; 16]).verify(&path).is_err());
     assert!(Options::new().verify(&path).is_err());
-    assert!(matches!(Store::read(&path), Err(StoreError { reason: Reason::Load(_), .. })));
+    assert!(matches!(Options::new().read(&path), Err(StoreError { reason: Reason::Load(_), .. })));
     assert!(Options::new().key([0; 16]).write(&path).is_err());
     for entry in fs::read_dir(folder.path()).unwrap() {
         let bytes = fs::read(entry.unwrap().path()).unwrap();
@@ -219,7 +219,7 @@ fn a_run_with_commits_ends_the_same_wherever_they_were() {
     let ends = [&[][..], &[1], &[2, 5], &[1, 2, 3, 4, 5]].map(|commits| {
         let path = folder.path().join("seen.coua");
         fs::copy(&original, &path).unwrap();
-        let mut store = Store::open(&path).unwrap();
+        let mut store = Options::new().write(&path).unwrap();
         commit(&mut store, 0).unwrap();
         for round in 1..=6 {
             change(&mut store, round, 500);
@@ -227,13 +227,13 @@ fn a_run_with_commits_ends_the_same_wherever_they_were() {
                 commit(&mut store, round).unwrap();
                 // Interrupted, and resumed.
                 drop(store);
-                store = Store::open(&path).unwrap();
+                store = Options::new().write(&path).unwrap();
                 commit(&mut store, round).unwrap();
             }
         }
         let bytes = bytes_of(store.filter());
         finish(store).unwrap();
-        assert!(bytes_of(&Store::read(&path).unwrap().filter) == bytes);
+        assert!(bytes_of(&Options::new().read(&path).unwrap().filter) == bytes);
         assert!(snapshot_of(&path) == fs::read(&original).unwrap(), "it is not written again");
         bytes
     });

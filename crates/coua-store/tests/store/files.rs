@@ -35,7 +35,7 @@ fn next_in(folder: &Path) -> PathBuf {
 fn only_the_filter_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     change(&mut store, 1, 100);
     assert_eq!(fs::metadata(&path).unwrap().len(), 0, "it has the name to itself");
     assert!(next_in(folder.path()).exists());
@@ -50,29 +50,29 @@ fn an_empty_file_is_no_filter_yet() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     fs::write(&path, "").unwrap();
-    for error in [Store::read(&path).map(drop), Store::open(&path).map(drop)] {
+    for error in [Options::new().read(&path).map(drop), Options::new().write(&path).map(drop)] {
         let error = error.unwrap_err();
         assert!(matches!(error, StoreError { reason: Reason::Blank, .. }), "{error}");
         assert!(error.to_string().contains("seen.coua: is empty"), "{error}");
     }
-    drop(Store::create(&path, CuckooFilter::new).unwrap());
+    drop(Options::new().create(&path, CuckooFilter::new).unwrap());
     assert_eq!(fs::metadata(&path).unwrap().len(), 0, "it stays");
-    Store::create(&path, CuckooFilter::new).unwrap().finish().unwrap();
-    assert!(Store::read(&path).unwrap().filter.is_empty());
+    Options::new().create(&path, CuckooFilter::new).unwrap().finish().unwrap();
+    assert!(Options::new().read(&path).unwrap().filter.is_empty());
 }
 
 #[test]
 fn a_missing_filter_is_an_error_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    for error in [Store::read(&path).map(drop), Store::open(&path).map(drop)] {
+    for error in [Options::new().read(&path).map(drop), Options::new().write(&path).map(drop)] {
         let text = error.unwrap_err().to_string();
         assert!(text.contains("seen.coua: cannot open"), "{text}");
     }
     assert!(names_in(folder.path()).is_empty());
     let nowhere = folder.path().join("no/such/folder/seen.coua");
     assert!(matches!(
-        Store::create(&nowhere, CuckooFilter::new),
+        Options::new().create(&nowhere, CuckooFilter::new),
         Err(StoreError { reason: Reason::Folder(_), .. })
     ));
 }
@@ -80,14 +80,14 @@ fn a_missing_filter_is_an_error_with_its_name() {
 #[test]
 fn other_things_than_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Store::read(folder.path()).unwrap_err();
+    let error = Options::new().read(folder.path()).unwrap_err();
     assert!(
         matches!(error, StoreError { reason: Reason::NotRegular | Reason::Io { .. }, .. }),
         "{error}"
     );
     let text = folder.path().join("text");
     fs::write(&text, "not a filter\n").unwrap();
-    let error = Store::open(&text).unwrap_err();
+    let error = Options::new().write(&text).unwrap_err();
     assert!(error.to_string().ends_with("text: not a Coua filter"), "{error}");
     assert_eq!(fs::read(&text).unwrap(), b"not a filter\n");
 }
@@ -96,12 +96,12 @@ fn other_things_than_files_are_refused() {
 fn one_writer_at_a_time_and_readers_beside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     store.insert("a").unwrap();
     commit(&mut store, 1).unwrap();
     let hasty = Options::new().wait(Wait::No);
     assert!(matches!(hasty.write(&path), Err(StoreError { reason: Reason::OpenHere, .. })));
-    assert!(Store::read(&path).unwrap().filter.contains("a"));
+    assert!(Options::new().read(&path).unwrap().filter.contains("a"));
     drop(store);
     let lock = Lock::take(&path, Wait::No).unwrap();
     assert!(hasty.write(&path).is_err());
@@ -117,13 +117,13 @@ fn permissions_stay_and_links_are_followed() {
     let path = folder.path().join("seen.coua");
     let link = folder.path().join("link");
     symlink("seen.coua", &link).unwrap();
-    let mut store = Store::create(&link, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&link, CuckooFilter::new).unwrap();
     commit(&mut store, 1).unwrap();
     drop(store);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     for wanted in [0o600, 0o640, 0o444] {
         fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
-        let mut store = Store::open(&link).unwrap();
+        let mut store = Options::new().write(&link).unwrap();
         store.insert("a").unwrap();
         store.commit_snapshot().unwrap();
         assert_eq!(mode(&path), wanted);
@@ -165,7 +165,7 @@ fn fill_the_disk(name: &str, background_from: u64) {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     commit(&mut store, 1).unwrap();
     drop(store);
     rounds(&path, 2..3).unwrap();
@@ -190,7 +190,7 @@ fn fill_the_disk(name: &str, background_from: u64) {
 fn a_note_larger_than_a_reader_takes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     store.insert("a").unwrap();
     let mut note = vec![b'x'; Notes::MOST_BYTES as usize - 3];
     let error = store.set_note("name", &note).unwrap_err();
@@ -206,11 +206,11 @@ fn a_note_larger_than_a_reader_takes_is_refused() {
     for commit in [Store::commit, Store::commit_snapshot] {
         store.insert("a").unwrap();
         commit(&mut store).unwrap();
-        let view = Store::read(&path).unwrap();
+        let view = Options::new().read(&path).unwrap();
         assert!(view.notes == *store.notes() && view.filter.len() == store.filter().len());
     }
     store.finish().unwrap();
-    assert!(Store::open(&path).unwrap().note("name") == Some(&note[..]));
+    assert!(Options::new().write(&path).unwrap().note("name") == Some(&note[..]));
 }
 
 /// Together with the changes, and not before.
@@ -218,9 +218,9 @@ fn a_note_larger_than_a_reader_takes_is_refused() {
 fn notes_are_committed_with_the_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     store.commit().unwrap();
-    let noted = |name: &str| Store::read(&path).unwrap().note(name).map(<[u8]>::to_vec);
+    let noted = |name: &str| Options::new().read(&path).unwrap().note(name).map(<[u8]>::to_vec);
     store.set_note("first", b"1").unwrap();
     store.set_note("second", b"2").unwrap();
     store.set_note("brief", b"3").unwrap();
@@ -236,7 +236,7 @@ fn notes_are_committed_with_the_changes() {
     assert!(store.remove_note("second"));
     drop(store);
     assert_eq!((noted("first"), noted("second")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
-    let mut store = Store::open(&path).unwrap();
+    let mut store = Options::new().write(&path).unwrap();
     store.set_note("first", b"").unwrap();
     assert!(store.remove_note("second"));
     store.commit().unwrap();
@@ -254,7 +254,7 @@ fn a_filter_replaces_whatever_is_there() {
         let mut filter = CuckooFilter::new();
         filter.insert(key).unwrap();
         Options::new().replace(Lock::take(&path, Wait::No)?, filter, Notes::default())?;
-        let view = Store::read(&path)?;
+        let view = Options::new().read(&path)?;
         assert!(view.filter.contains(key) && view.filter.len() == 1 && view.notes.is_empty());
         assert_eq!(names_in(folder.path()), ["seen.coua"]);
         Ok::<(), StoreError>(())
@@ -262,7 +262,7 @@ fn a_filter_replaces_whatever_is_there() {
     replace("a").unwrap();
     replace("b").unwrap();
     for damage in 0..3 {
-        let mut store = Store::open(&path).unwrap();
+        let mut store = Options::new().write(&path).unwrap();
         store.insert("c").unwrap();
         commit(&mut store, 1).unwrap();
         drop(store);
@@ -309,11 +309,11 @@ fn a_canceled_replacement_leaves_the_old_file() {
     let mut pieces = 0;
     while let Err(error) = save("new", pieces) {
         assert!(error.to_string().ends_with("canceled"), "{error}");
-        assert!(Store::read(&path).unwrap().filter.contains("old"), "{pieces} pieces");
+        assert!(Options::new().read(&path).unwrap().filter.contains("old"), "{pieces} pieces");
         assert_eq!(names_in(folder.path()), ["seen.coua"]);
         pieces += 1;
     }
-    let view = Store::read(&path).unwrap();
+    let view = Options::new().read(&path).unwrap();
     assert!(view.filter.contains("new"));
     assert_eq!(u64::from(pieces), view.snapshot_bytes.div_ceil(2 << 20));
 }
@@ -326,9 +326,9 @@ fn a_pipe_in_the_place_of_a_filter_is_refused() {
     let path = folder.path().join("seen.coua");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     for refused in [
-        Store::read(&path).map(drop),
-        Store::open(&path).map(drop),
-        Store::create(&path, CuckooFilter::new).map(drop),
+        Options::new().read(&path).map(drop),
+        Options::new().write(&path).map(drop),
+        Options::new().create(&path, CuckooFilter::new).map(drop),
         Lock::take(&path, Wait::No).map(drop),
     ] {
         assert!(
@@ -345,20 +345,20 @@ fn a_folder_without_the_right_to_write_is_an_error() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     store.insert("a").unwrap();
     commit(&mut store, 1).unwrap();
     drop(store);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
     // The superuser may write anyway.
     if File::create(folder.path().join("probe")).is_err() {
-        let error = Store::open(&path).unwrap_err();
+        let error = Options::new().write(&path).unwrap_err();
         assert!(
             error.to_string().contains("seen.coua: cannot create a new snapshot of"),
             "{error}"
         );
     }
-    assert!(Store::read(&path).unwrap().filter.contains("a"));
+    assert!(Options::new().read(&path).unwrap().filter.contains("a"));
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
@@ -407,7 +407,7 @@ fn files_that_are_removed_replaced_or_overwritten_are_noticed() {
 fn a_file_that_comes_while_a_filter_is_made_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     store.insert("a").unwrap();
     // Into the placeholder.
     fs::write(&path, "somebody else's").unwrap();
@@ -428,7 +428,7 @@ fn space_for_the_next_snapshot_is_taken_and_given_back() {
     let probe = File::create(folder.path().join("probe")).unwrap();
     let promises = rustix::fs::fallocate(&probe, flags, 0, 4096).is_ok();
     fs::remove_file(folder.path().join("probe")).unwrap();
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     for round in 1..6 {
         change(&mut store, round, 100_000);
         commit(&mut store, round).unwrap();

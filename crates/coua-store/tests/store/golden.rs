@@ -3,7 +3,7 @@
 use std::fs;
 
 use coua::{CuckooFilter, KeyHash};
-use coua_store::{Damage, Reason, Store, StoreError};
+use coua_store::{Damage, Options, Reason, StoreError};
 
 use crate::samples::bytes_of;
 use crate::text::{frame, log, note, run};
@@ -19,7 +19,7 @@ fn a_log_has_the_bytes_of_the_text() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let [a, b, c] = HASHES.map(KeyHash::from_u64);
-    let mut store = Store::create(&path, build).unwrap();
+    let mut store = Options::new().create(&path, build).unwrap();
     store.commit().unwrap();
     let snapshot = fs::read(&path).unwrap();
     assert!(snapshot == bytes_of(&build()), "nothing follows");
@@ -42,11 +42,11 @@ fn a_log_has_the_bytes_of_the_text() {
         log(&snapshot, 0, &[(1, &changes), (3, &set), (2, &[]), (3, &later), (2, &[])]),
     ];
     assert!(fs::read(&path).unwrap() == expected.concat());
-    let view = Store::read(&path).unwrap();
+    let view = Options::new().read(&path).unwrap();
     assert_eq!((view.transactions, view.notes.len(), view.uncommitted), (2, 1, 0));
     assert_eq!(view.snapshot_bytes + view.log_bytes, expected.concat().len() as u64);
     // The notes follow a new snapshot unchanged.
-    Store::open(&path).unwrap().commit_snapshot().unwrap();
+    Options::new().write(&path).unwrap().commit_snapshot().unwrap();
     let rewritten = fs::read(&path).unwrap();
     let snapshot = bytes_of(&view.filter);
     let expected = log(&snapshot, 0, &[(3, &note(b"b", Some(b"another"))), (2, &[])]);
@@ -60,7 +60,7 @@ fn frames_of_kinds_to_come_are_refused() {
     let snapshot = bytes_of(&build());
     for kind in [0, 4, 5, u32::MAX] {
         fs::write(&path, [&snapshot[..], &frame(kind, 0, &snapshot, &[])].concat()).unwrap();
-        let error = Store::read(&path).unwrap_err();
+        let error = Options::new().read(&path).unwrap_err();
         let is_named = matches!(error, StoreError { reason: Reason::Damaged { what: Damage::Kind { found }, .. }, .. } if found == kind);
         assert!(is_named, "{error}");
     }

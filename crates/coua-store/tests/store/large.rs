@@ -3,7 +3,7 @@
 use std::fs;
 
 use coua::CuckooFilter;
-use coua_store::{Options, Store};
+use coua_store::Options;
 
 use crate::files::names_in;
 use crate::samples::{commit, hashes, round_of};
@@ -32,5 +32,5 @@ fn ten_thousand_changes_of_a_large_filter_write_little() {
     assert_eq!((view.snapshot_bytes, view.log_bytes, view.transactions), (before, written, 10));
     assert_eq!((view.filter.len(), round_of(&view.notes)), (1_010_000, 10));
     drop(view);
-    assert!(Store::read(&path).unwrap().filter.contains(hashes(11, 1_000)[999]));
+    assert!(Options::new().read(&path).unwrap().filter.contains(hashes(11, 1_000)[999]));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use coua::CuckooFilter;
 use coua::window::{Clock, Generations, Window};
-use coua_store::{Access, Options, Store};
+use coua_store::{Access, Options};
 
 use crate::samples::{bytes_of, commit, committed, hashes, round_of};
 
@@ -123,7 +123,7 @@ fn threads_check_the_origin_of_one_view() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     saved(&large(), &path);
-    let view = Store::read(&path).unwrap();
+    let view = Options::new().read(&path).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..5_000).for_each(|_| view.check_origin().unwrap()));
@@ -140,7 +140,7 @@ fn work_that_turns_out_large_leaves_the_mapping() {
     let path = folder.path().join("seen.coua");
     let mut plain = large();
     saved(&plain, &path);
-    let mut store = Store::open(&path).unwrap();
+    let mut store = Options::new().write(&path).unwrap();
     for round in 1..=20 {
         let now = STEP * (4 + round / 4);
         let new = hashes(10 + round, 50);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua_store::{Lock, Notes, Options, Store, Wait};
+use coua_store::{Lock, Notes, Options, Wait};
 
 use crate::files::names_in;
 use crate::samples::{bytes_of, commit};
@@ -27,7 +27,7 @@ fn new_filter() -> CuckooFilter {
 
 /// Everything that writers do.
 fn work(path: &Path) {
-    drop(Store::create(path, new_filter).unwrap());
+    drop(Options::new().create(path, new_filter).unwrap());
     let options = Options::new().max_log(1_000).background_from(0);
     let mut store = options.create(path, new_filter).unwrap();
     for round in 1..20 {
@@ -38,7 +38,7 @@ fn work(path: &Path) {
     store.finish().unwrap();
     let lock = Lock::take(path, Wait::No).unwrap();
     Options::new().replace(lock, new_filter(), Notes::default()).unwrap();
-    assert!(Store::read(path).unwrap().filter.is_empty());
+    assert!(Options::new().read(path).unwrap().filter.is_empty());
 }
 
 /// A text, an empty file, and another filter, as from a plausible `merge -o seen.coua.next`.
@@ -96,7 +96,7 @@ fn what_a_killed_writer_left_goes_away() {
         fs::write(&next, left).unwrap();
         // A placeholder, and then the filter.
         for _ in 0..2 {
-            Store::create(&path, CuckooFilter::new).unwrap().finish().unwrap();
+            Options::new().create(&path, CuckooFilter::new).unwrap().finish().unwrap();
             assert_eq!(names_in(folder.path()), ["seen.coua"]);
             fs::write(&next, left).unwrap();
         }

@@ -7,14 +7,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use coua::CuckooFilter;
-use coua_store::{Lock, Notes, Options, Store, Wait};
+use coua_store::{Lock, Notes, Options, Wait};
 
 use crate::samples::commit;
 use coua_dev::instruction_sets::skipped;
 
 /// All operations that replace the file.
 fn replace_in_every_way(path: &Path, mut check: impl FnMut(&str)) {
-    let mut store = Store::open(path).unwrap();
+    let mut store = Options::new().write(path).unwrap();
     store.insert("a").unwrap();
     store.commit_snapshot().unwrap();
     check("a snapshot");

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use coua::CuckooFilter;
-use coua_store::{Lock, Options, Reason, Store, StoreError, Wait};
+use coua_store::{Lock, Options, Reason, StoreError, Wait};
 
 use crate::files::names_in;
 use crate::samples::{bytes_of, change, change_in_memory, commit, committed, hashes, round_of};
@@ -64,7 +64,7 @@ fn add_at_once(name: &str, processes: u64, commits: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     all_succeed((0..processes).map(|part| start(name, &path, part)).collect());
-    let view = Store::read(&path).unwrap();
+    let view = Options::new().read(&path).unwrap();
     assert_eq!(round_of(&view.notes), processes * commits);
     assert_eq!(view.filter.len(), processes * commits * 50);
     for part in 0..processes {
@@ -81,7 +81,8 @@ fn add_at_once(name: &str, processes: u64, commits: u64) {
 fn a_change_of_the_working_directory_does_not_move_a_new_filter() {
     if let Some((path, _)) = part() {
         std::env::set_current_dir(path.parent().unwrap()).unwrap();
-        let mut store = Store::create(path.file_name().unwrap(), CuckooFilter::new).unwrap();
+        let mut store =
+            Options::new().create(path.file_name().unwrap(), CuckooFilter::new).unwrap();
         std::env::set_current_dir("/").unwrap();
         store.insert("a").unwrap();
         store.commit().unwrap();
@@ -91,7 +92,7 @@ fn a_change_of_the_working_directory_does_not_move_a_new_filter() {
     let path = folder.path().join("seen.coua");
     let name = "processes::a_change_of_the_working_directory_does_not_move_a_new_filter";
     all_succeed(vec![start(name, &path, 0)]);
-    assert!(Store::read(&path).unwrap().filter.contains("a"));
+    assert!(Options::new().read(&path).unwrap().filter.contains("a"));
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn twenty_at_once_for_a_minute() {
 
 /// Reports that it holds the lock, and waits.
 fn hold(path: &Path) -> ! {
-    let _store = Store::create(path, CuckooFilter::new).unwrap();
+    let _store = Options::new().create(path, CuckooFilter::new).unwrap();
     writeln!(std::io::stdout().lock(), "opened").unwrap();
     loop {
         std::thread::sleep(Duration::from_secs(1));
@@ -147,18 +148,27 @@ fn a_killed_creator_is_in_nobodys_way() {
         assert!(lines.any(|line| line.unwrap().ends_with("opened")));
         let busy = Options::new().wait(Wait::No).create(&path, CuckooFilter::new);
         assert!(matches!(busy, Err(StoreError { reason: Reason::Busy, .. })));
-        assert!(matches!(Store::read(&path), Err(StoreError { reason: Reason::Blank, .. })));
+        assert!(matches!(
+            Options::new().read(&path),
+            Err(StoreError { reason: Reason::Blank, .. })
+        ));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().len(), 0);
         assert_eq!(names_in(folder.path()).len(), 2, "and what was to be the filter");
-        assert!(matches!(Store::read(&path), Err(StoreError { reason: Reason::Blank, .. })));
-        assert!(matches!(Store::open(&path), Err(StoreError { reason: Reason::Blank, .. })));
+        assert!(matches!(
+            Options::new().read(&path),
+            Err(StoreError { reason: Reason::Blank, .. })
+        ));
+        assert!(matches!(
+            Options::new().write(&path),
+            Err(StoreError { reason: Reason::Blank, .. })
+        ));
     }
-    let mut store = Store::create(&path, CuckooFilter::new).unwrap();
+    let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     store.insert("a").unwrap();
     store.finish().unwrap();
-    assert!(Store::read(&path).unwrap().filter.contains("a"));
+    assert!(Options::new().read(&path).unwrap().filter.contains("a"));
     assert_eq!(names_in(folder.path()), ["seen.coua"]);
 }
 
@@ -173,7 +183,7 @@ fn a_waiting_writer_finds_what_has_replaced_the_file() {
         let mut store = Options::new().create(&path, make).unwrap();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                let mut store = Store::open(&path).unwrap();
+                let mut store = Options::new().write(&path).unwrap();
                 change(&mut store, round + 2, 50);
                 commit(&mut store, round + 2).unwrap();
             });

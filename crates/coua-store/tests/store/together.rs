@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHash};
-use coua_store::{Options, Store, Wait};
+use coua_store::{Options, Wait};
 
 use crate::samples::{commit, hashes, round_of};
 
@@ -60,7 +60,7 @@ fn together_for(time: Duration, commits: u64) {
                 let mut reads = 0;
                 while !done.load(Ordering::Relaxed) {
                     let before = last.load(Ordering::SeqCst);
-                    let view = Store::read(path).expect("it is whole at any time");
+                    let view = Options::new().read(path).expect("it is whole at any time");
                     let seen = round_of(&view.notes);
                     assert!(seen >= before, "{seen} after {before} was committed");
                     assert_eq!(view.filter.len(), seen * HASHES);
@@ -79,7 +79,7 @@ fn together_for(time: Duration, commits: u64) {
         readers.map(|reader| reader.join().unwrap())
     });
     assert!(reads.iter().all(|reads| *reads > 0), "{reads:?}");
-    let view = Store::read(path).unwrap();
+    let view = Options::new().read(path).unwrap();
     assert_eq!(round_of(&view.notes), last.load(Ordering::SeqCst));
     for number in 1..=last.load(Ordering::SeqCst) {
         assert!(has(&view.filter, &hashes(number, HASHES)), "commit {number}");

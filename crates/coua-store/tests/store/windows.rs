@@ -95,7 +95,7 @@ fn too_few_times_change_nothing() {
     let path = folder.path().join("seen.coua");
     let window = Window::new(Clock::Given, 1_000, 4).unwrap();
     let make = || Generations::new(window);
-    let mut store = Store::create(&path, make).unwrap();
+    let mut store = Options::new().create(&path, make).unwrap();
     // More than are written at a time.
     let hashes = hashes(1, 300_000);
     let times = vec![7; hashes.len() - 1];
@@ -113,7 +113,8 @@ fn too_few_times_change_nothing() {
 fn write(path: &Path) -> Store {
     let template = CuckooFilter::with_capacity(100, 0.01).unwrap();
     let window = Window::new(Clock::Arrival, 10, 2).unwrap();
-    let mut store = Store::create(path, || Generations::from_template(window, template)).unwrap();
+    let mut store =
+        Options::new().create(path, || Generations::from_template(window, template)).unwrap();
     store.advance(20);
     store.commit().unwrap();
     store
@@ -151,7 +152,7 @@ fn a_log_has_the_bytes_of_the_text() {
     let frames = [(1, &changes.concat()[..]), (2, &[]), (1, &run(TURN, &[100])), (2, &[])];
     let expected = [&snapshot[..], &log(&snapshot, 0, &frames)].concat();
     assert!(fs::read(&path).unwrap() == expected);
-    let filter = Store::read(&path).unwrap().filter;
+    let filter = Options::new().read(&path).unwrap().filter;
     assert_eq!((filter.clock(), filter.len()), (100, 0));
 }
 
@@ -160,7 +161,7 @@ fn a_move_is_logged_in_both_generations() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let window = Window::new(Clock::Given, 10, 2).unwrap().counted_from(AgeFrom::LastSeen);
-    let mut store = Store::create(&path, || Generations::new(window)).unwrap();
+    let mut store = Options::new().create(&path, || Generations::new(window)).unwrap();
     let hashes = [1 << 63, 7 << 50, u64::MAX].map(KeyHash::from_u64);
     let [a, _, c] = hashes.map(KeyHash::to_u64);
     let mut outcomes = Vec::new();
@@ -186,7 +187,7 @@ fn a_move_is_logged_in_both_generations() {
     ];
     let log = log(&snapshot, 0, &[(1, &changes.concat()), (2, &[])]);
     assert!(fs::read(&path).unwrap() == [&snapshot[..], &log].concat());
-    let filter = Store::read(&path).unwrap().filter;
+    let filter = Options::new().read(&path).unwrap().filter;
     let items: Vec<_> = filter.generations().map(|it| (it.number, it.filter.len())).collect();
     assert_eq!((items, filter.contains_batch(&hashes)), (vec![(4, 0), (5, 3)], vec![true; 3]));
 }
@@ -195,7 +196,7 @@ fn a_move_is_logged_in_both_generations() {
 fn with_changes(path: &Path, snapshot: &[u8], changes: &[Vec<u8>]) -> Result<u64, String> {
     let log = log(snapshot, 0, &[(1, &changes.concat()), (2, &[])]);
     fs::write(path, [snapshot, &log].concat()).unwrap();
-    Store::read(path).map(|view| view.filter.len()).map_err(|error| error.to_string())
+    Options::new().read(path).map(|view| view.filter.len()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -231,7 +232,7 @@ fn forged_changes_are_refused() {
 fn what_never_forgets_knows_no_generations() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
-    Store::create(&path, CuckooFilter::new).unwrap().commit().unwrap();
+    Options::new().create(&path, CuckooFilter::new).unwrap().commit().unwrap();
     let snapshot = fs::read(&path).unwrap();
     assert_eq!(with_changes(&path, &snapshot, &[run(INSERT, &[1, 2])]), Ok(2));
     for forged in [run(TURN, &[0]), run(GENERATION, &[0])] {

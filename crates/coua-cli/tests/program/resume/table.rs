@@ -1,7 +1,7 @@
 //! A filter remembers several runs: none is forgotten or blocked because of another.
 
 use crate::support::{Folder, Run, coua, run_as_is, run_in, shell};
-use coua_store::Store;
+use coua_store::Options;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -153,7 +153,7 @@ fn merging_tells_which_notes_of_other_programs_the_result_lacks() {
     folder.file("u", "a\n");
     for name in ["x", "y"] {
         run_in(&folder, &["add", name, "u"]).good();
-        let mut store = Store::open(folder.path().join(name)).unwrap();
+        let mut store = Options::new().write(folder.path().join(name)).unwrap();
         store.set_note("app/done", b"7").unwrap();
         store.set_note("app/source", b"u").unwrap();
         store.finish().unwrap();
@@ -165,7 +165,7 @@ fn merging_tells_which_notes_of_other_programs_the_result_lacks() {
     run_in(&folder, &["merge", "-o", "both", "x", "y"]).failed(0, &[told("x"), told("y")].concat());
     run_in(&folder, &["merge", "-o", "y", "x", "y"]).failed(0, &told("x"));
     for (name, notes) in [("one", 2), ("both", 0), ("y", 2)] {
-        let found = Store::read(folder.path().join(name)).unwrap().notes;
+        let found = Options::new().read(folder.path().join(name)).unwrap().notes;
         let others = found.iter().filter(|(name, _)| name.starts_with("app/"));
         assert_eq!(others.count(), notes, "{name}");
     }
