@@ -189,7 +189,7 @@ impl Wanted {
     pub(crate) fn check(&self, filter: &Generations) -> Outcome {
         match self.requirements.difference(filter) {
             None => Ok(()),
-            Some(found) => Err(Failure::new(COUA_MISMATCH, found.explain(found.option))),
+            Some(found) => Err(Failure::new(COUA_MISMATCH, found)),
         }
     }
 }

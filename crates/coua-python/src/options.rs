@@ -126,7 +126,7 @@ impl Options {
     /// Returns an error if an existing filter differs from the description.
     pub(crate) fn agree_with(&self, filter: &Generations) -> PyResult<()> {
         let difference = self.wanted.difference(filter);
-        difference.map_or(Ok(()), |it| Err(Mismatch::new_err(it.explain(it.option))))
+        difference.map_or(Ok(()), |it| Err(Mismatch::new_err(it)))
     }
 }
 

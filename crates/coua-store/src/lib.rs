@@ -45,6 +45,6 @@ pub use fs::{Folder, Lock, Wait, folder_of, resolved};
 pub use memory::{Access, available as available_memory};
 pub use notes::Notes;
 pub use recover::View;
-pub use requirements::{Difference, Requirements};
+pub use requirements::Requirements;
 pub use store::{Options, Store};
 pub use verify::Verified;
