@@ -20,7 +20,7 @@ const KEY_NOTE: &str = "coua/keys";
 
 /// A copy of that note, if the file has it.
 pub(crate) fn key_note(view: &View) -> Option<Vec<u8>> {
-    view.note(KEY_NOTE).map(<[u8]>::to_vec)
+    view.notes.get(KEY_NOTE).map(<[u8]>::to_vec)
 }
 
 /// Where the filter is.
@@ -52,7 +52,7 @@ impl State {
     /// How the program makes the keys of its file, if the file says so.
     pub(crate) fn key_note(&self) -> Option<Vec<u8>> {
         match self {
-            Self::Written(store) => store.note(KEY_NOTE).map(<[u8]>::to_vec),
+            Self::Written(store) => store.notes().get(KEY_NOTE).map(<[u8]>::to_vec),
             Self::Read(view) => key_note(view),
             Self::Memory(_) | Self::Closed => None,
         }

@@ -60,8 +60,8 @@ impl Filter {
     pub(crate) fn notes(&self, py: Python<'_>) -> PyResult<Notes> {
         self.shared.look(py, |state| {
             let note = match state {
-                State::Written(store) => store.note(KEY_NOTE),
-                State::Read(view) => view.note(KEY_NOTE),
+                State::Written(store) => store.notes().get(KEY_NOTE),
+                State::Read(view) => view.notes.get(KEY_NOTE),
                 _ => self.key_note.as_deref(),
             };
             let mut notes = Notes::default();

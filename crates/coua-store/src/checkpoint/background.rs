@@ -16,14 +16,14 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use coua::Load;
 use coua::window::Generations;
 
 use super::write::{Pace, ReservedFile, Signals, write_file};
 use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
-use crate::log::{Base, Log, Mark, Scan};
+use crate::log::{Base, Log, Mark, Scan, replay};
 use crate::notes::Notes;
-use crate::recover::{Loading, apply, checked};
 
 /// Bytes of log that a commit copies itself, which takes less time than its sync.
 const CLOSE: u64 = 1 << 20;
@@ -84,8 +84,8 @@ pub(crate) struct FinishedSnapshot {
     pub(super) copied: Mark,
 }
 
-/// The committed state of the present file.
-pub(super) struct CommittedState {
+/// The present file, and its committed state.
+pub(super) struct Present {
     file: File,
     /// For messages only.
     path: PathBuf,
@@ -94,7 +94,7 @@ pub(super) struct CommittedState {
     notes: Notes,
 }
 
-impl CommittedState {
+impl Present {
     pub(super) fn of(lock: &Lock, log: &Log, notes: &Notes) -> Result<Self, StoreError> {
         let path = lock.target().to_owned();
         // Opens the file again, for a separate position.
@@ -113,8 +113,9 @@ impl CommittedState {
 /// The task of the thread.
 pub(super) struct Task {
     pub(super) disk: Arc<dyn Disk>,
-    pub(super) loading: Loading,
-    pub(super) present: CommittedState,
+    /// The secret key of the filter's hash, if it has one.
+    pub(super) key: Option<[u8; 16]>,
+    pub(super) present: Present,
     pub(super) next: ReservedFile,
 }
 
@@ -140,23 +141,18 @@ impl Task {
 
     /// The filter as it was committed.
     fn filter(&self, signals: &Signals) -> Result<Generations, StoreError> {
-        let CommittedState { file, path, base, until, .. } = &self.present;
-        let unreadable = |source| Reason::Load(source).at(path);
+        let Present { file, path, base, until, .. } = &self.present;
         let check_stopped = || {
             let canceled = || StoreError::io(path, "write", io::Error::other("canceled"));
             if signals.is_stopped() { Err(canceled()) } else { Ok(()) }
         };
         check_stopped()?;
-        let logged = until.at - base.bytes;
-        let (mut filter, residence) =
-            self.loading.load(file, base.bytes, logged, 0).map_err(unreadable)?;
-        if residence.mapped().is_some() {
-            // Checks it, because damage must not get a new checksum; also reads it in order, which is faster than by page.
-            checked(file).map_err(unreadable)?;
-        }
+        // Checks every byte, because damage must not get a new checksum.
+        let loaded = Load::new().part(..base.bytes).key(self.key).file(file);
+        let mut filter = loaded.map_err(|source| Reason::Load(source).at(path))?;
         self.present.scan_up_to(until.at).frames(base.first(), |frame| {
             check_stopped()?;
-            apply(&mut filter, path, frame)
+            replay(&mut filter, path, frame)
         })?;
         Ok(filter)
     }

@@ -6,7 +6,6 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,8 +18,8 @@ use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Log, Mark, Scan, Transaction};
 use crate::memory::Residence;
 use crate::notes::Notes;
-use crate::recover::{Loading, checked};
-use background::{Background, CommittedState, Task};
+use crate::recover::checked;
+use background::{Background, Present, Task};
 pub(crate) use write::{Cancel, Pace};
 use write::{ReservedFile, write_file};
 
@@ -36,7 +35,8 @@ pub(crate) use {
 pub(crate) struct Checkpointer {
     disk: Arc<dyn Disk>,
     spawn: Arc<dyn Spawn>,
-    loading: Loading,
+    /// The secret key of the filter's hash, if it has one.
+    key: Option<[u8; 16]>,
     /// Whether to stop writing a snapshot for which a commit waits.
     cancel: Cancel,
     /// Segments of the present snapshot have not been checked since it was opened.
@@ -48,17 +48,16 @@ pub(crate) struct Checkpointer {
 }
 
 impl Checkpointer {
-    /// `loading` sets how a thread loads the present snapshot.
+    /// Space for a snapshot is not reserved yet. `present` is where the present one is.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         spawn: Arc<dyn Spawn>,
-        loading: Loading,
+        key: Option<[u8; 16]>,
         cancel: Cancel,
         present: &Residence,
     ) -> Self {
         let is_unchecked = present.mapped().is_some();
-        let (next, background) = (None, None);
-        Self { disk, spawn, loading, cancel, is_unchecked, next, background }
+        Self { disk, spawn, key, cancel, is_unchecked, next: None, background: None }
     }
 
     /// Whether a thread is writing a snapshot.
@@ -73,65 +72,65 @@ impl Checkpointer {
 
     /// Reserves space for the next snapshot, if there is less.
     pub(crate) fn reserve(&mut self, target: &Path, bytes: u64) -> Result<(), StoreError> {
-        let no_space =
-            |source| StoreError::io(target, "reserve space for a new snapshot of", source);
-        if let Some(next) = &mut self.next {
-            if next.bytes < bytes {
-                self.disk.reserve(&next.file, bytes).map_err(no_space)?;
-                next.bytes = bytes;
-            }
-            return Ok(());
-        }
-        let created = self.disk.create(target);
-        let (file, path) =
-            created.map_err(|source| StoreError::io(target, "create a new snapshot of", source))?;
-        let next = ReservedFile { file, path, bytes };
-        match self.disk.reserve(&next.file, bytes) {
-            Ok(()) => self.next = Some(next),
-            Err(source) => {
-                next.remove(&*self.disk);
-                return Err(no_space(source));
-            }
-        }
+        self.next = Some(self.take_next(target, bytes)?);
         Ok(())
     }
 
-    /// Prepares to [write](Self::write) a snapshot of this length in place of the present one. Checks segments that
-    /// were mapped: they must not get a new checksum unchecked.
-    pub(crate) fn prepare(&mut self, lock: &Lock, bytes: u64) -> Result<(), StoreError> {
-        self.abandon();
-        if self.is_unchecked {
-            checked(lock.file()).map_err(|source| Reason::Load(source).at(lock.target()))?;
-            self.is_unchecked = false;
+    /// The file of the next snapshot, with space for `bytes` bytes.
+    fn take_next(&mut self, target: &Path, bytes: u64) -> Result<ReservedFile, StoreError> {
+        let failed = |doing| move |source| StoreError::io(target, doing, source);
+        let mut next = match self.next.take() {
+            Some(next) if next.bytes >= bytes => return Ok(next),
+            Some(next) => next,
+            None => {
+                let created = self.disk.create(target);
+                let (file, path) = created.map_err(failed("create a new snapshot of"))?;
+                ReservedFile { file, path, bytes }
+            }
+        };
+        if let Err(source) = self.disk.reserve(&next.file, bytes) {
+            next.remove(&*self.disk);
+            return Err(failed("reserve space for a new snapshot of")(source));
         }
-        self.reserve(lock.target(), bytes)
+        next.bytes = bytes;
+        Ok(next)
     }
 
-    /// Writes a snapshot, and renames it into place. Returns the log that follows it. Does not sync the folder.
+    /// Writes a snapshot of about `bytes` bytes, and renames it into place. Returns the log that follows it. Does not
+    /// sync the folder.
+    ///
+    /// Checks segments that were mapped: they must not get a new checksum unchecked.
     pub(crate) fn write(
         &mut self,
         lock: &mut Lock,
         filter: &Generations,
         notes: &Notes,
+        bytes: u64,
     ) -> Result<Log, StoreError> {
-        let next = self.take_reserved(lock.target())?;
-        let pace = Pace::at_once(&self.cancel);
-        let written = write_file(next.target(&*self.disk), filter, notes, pace);
+        self.abandon();
+        if self.is_unchecked {
+            checked(lock.file()).map_err(|source| Reason::Load(source).at(lock.target()))?;
+            self.is_unchecked = false;
+        }
+        let next = self.take_next(lock.target(), bytes)?;
+        let to = next.target(&*self.disk);
+        let written = write_file(to, filter, notes, Pace::at_once(&self.cancel));
         self.rename_into_place(next, lock, written)
     }
 
-    /// Lets a thread write the next snapshot, for which space is [reserved](Self::reserve).
+    /// Lets a thread write the next snapshot, of about `bytes` bytes.
     pub(crate) fn start(
         &mut self,
         lock: &Lock,
         log: &Log,
         notes: &Notes,
+        bytes: u64,
     ) -> Result<(), StoreError> {
-        let next = self.take_reserved(lock.target())?;
+        let next = self.take_next(lock.target(), bytes)?;
         let path = next.path.clone();
-        let (disk, loading) = (self.disk.clone(), self.loading);
-        let started = CommittedState::of(lock, log, notes).and_then(|present| {
-            Background::start(&*self.spawn, Task { disk, loading, present, next })
+        let started = Present::of(lock, log, notes).and_then(|present| {
+            let task = Task { disk: self.disk.clone(), key: self.key, present, next };
+            Background::start(&*self.spawn, task)
         });
         match started {
             Ok(background) => self.background = Some(background),
@@ -196,12 +195,6 @@ impl Checkpointer {
         if let Some(background) = self.background.take() {
             background.stop(&*self.disk).recv().ok();
         }
-    }
-
-    fn take_reserved(&mut self, target: &Path) -> Result<ReservedFile, StoreError> {
-        let missing =
-            || StoreError::io(target, "replace", io::Error::other("no space was reserved"));
-        self.next.take().ok_or_else(missing)
     }
 
     /// Renames a synced file to the name of the filter, if it was written.

@@ -112,7 +112,7 @@ impl Bench {
 
     fn round_on_disk(&self) -> u64 {
         let view = Options::new().access(Access::Map).read(self.path()).unwrap();
-        view.note("round").map_or(0, |note| u64::from_le_bytes(note.try_into().unwrap()))
+        view.notes.get("round").map_or(0, |note| u64::from_le_bytes(note.try_into().unwrap()))
     }
 
     /// The last round is what is on the disk.

@@ -1,9 +1,13 @@
 //! Changes of a filter, as the log stores them.
 
+use std::path::Path;
+
+use coua::KeyHash;
 use coua::window::{Change, ChangeLog, Generations, Window};
-use coua::{BatchFull, KeyHash};
 
 use super::fields::{Fields, put_u32, put_u64};
+use super::{Frame, Kind};
+use crate::error::{Damage, Reason, StoreError};
 
 // Kinds of runs (docs/format.md, section 9).
 const INSERT: u32 = 1;
@@ -91,29 +95,33 @@ impl ChangeLog for ChangeEncoder<'_> {
     }
 }
 
-/// Why changes cannot be replayed.
-#[derive(Debug)]
-pub(crate) enum Unrepeatable {
-    /// No log writes such bytes.
-    Bytes,
-    /// The filter refuses.
-    Full(BatchFull),
-}
-
-/// Replays logged changes. Applied to the same filter, they give the same bytes.
-pub(crate) fn replay_changes(filter: &mut Generations, log: &[u8]) -> Result<(), Unrepeatable> {
-    let (mut fields, mut hashes) = (Fields::new(log), Vec::new());
+/// Replays the changes in a frame. Applied to the same filter, they give the same bytes.
+pub(crate) fn replay(
+    filter: &mut Generations,
+    path: &Path,
+    frame: &Frame,
+) -> Result<(), StoreError> {
+    if frame.kind != Kind::Changes {
+        return Ok(());
+    }
+    let offset = frame.begin.at;
+    let damaged = || {
+        let what = Damage::Field { name: "change", found: offset };
+        Reason::Damaged { offset, what }.at(path)
+    };
+    let (mut fields, mut hashes) = (Fields::new(&frame.payload), Vec::new());
     let has_window = filter.window().is_some();
     // Without a window there is only one generation.
     let mut generation = if has_window { None } else { Some(0) };
     while !fields.is_at_end() {
-        let (kind, mut run) = run_of(&mut fields).ok_or(Unrepeatable::Bytes)?;
+        let (kind, mut run) = run_of(&mut fields).ok_or_else(damaged)?;
         hashes.clear();
         hashes.extend(std::iter::from_fn(|| run.u64()).map(KeyHash::from_u64));
         match (kind, &hashes[..], generation) {
             (INSERT | REMOVE, _, Some(generation)) => {
                 let change = if kind == INSERT { Change::Insert } else { Change::Remove };
-                filter.replay(change, generation, &hashes).map_err(Unrepeatable::Full)?;
+                let replayed = filter.replay(change, generation, &hashes);
+                replayed.map_err(|source| Reason::Replay { offset, source }.at(path))?;
             }
             (CLOCK, [clock], _) if filter.can_set_clock(clock.to_u64()) => {
                 filter.set_clock(clock.to_u64());
@@ -121,7 +129,7 @@ pub(crate) fn replay_changes(filter: &mut Generations, log: &[u8]) -> Result<(),
             (GENERATION, [number], _) if has_window && filter.remembers(number.to_u64()) => {
                 generation = Some(number.to_u64());
             }
-            _ => return Err(Unrepeatable::Bytes),
+            _ => return Err(damaged()),
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use std::io::{self, Read};
 use crate::fs::positioned;
 
 pub use changes::LogEvent;
-pub(crate) use changes::{ChangeEncoder, Changes, Unrepeatable, decode_changes, replay_changes};
+pub(crate) use changes::{ChangeEncoder, Changes, decode_changes, replay};
 pub(crate) use fields::{Fields, put_u32};
 pub(crate) use frame::{Kind, MOST_PAYLOAD, TransactionDigest};
 pub(crate) use scan::{Contents, Frame, Scan};

@@ -12,9 +12,7 @@ use coua::{Load, LoadError};
 
 use crate::error::{Damage, Reason, StoreError};
 use crate::fs::is_at;
-use crate::log::{
-    Base, Frame, Kind, Log, Scan, Source, TransactionDigest, Unrepeatable, replay_changes,
-};
+use crate::log::{Base, Frame, Kind, Log, Scan, Source, TransactionDigest, replay};
 use crate::memory::{Access, KEY_BYTES, LOOKUP_BYTES, Residence};
 use crate::notes::Notes;
 use view::Origin;
@@ -29,22 +27,6 @@ pub(crate) struct Loading {
     pub(crate) access: Access,
     /// Expected number of changes or lookups, if known.
     pub(crate) expected: Option<u64>,
-}
-
-impl Loading {
-    /// Loads the filter in a snapshot of `bytes` bytes, to replay the `logged` bytes of log that follow, and for work
-    /// that costs `expected` bytes.
-    pub(crate) fn load(
-        self,
-        file: &File,
-        bytes: u64,
-        logged: u64,
-        expected: u64,
-    ) -> Result<(Generations, Residence), LoadError> {
-        // A logged change takes eight bytes.
-        let work = expected.saturating_add((logged / 8).saturating_mul(KEY_BYTES));
-        Residence::load(self.access, file, bytes, self.key, work)
-    }
 }
 
 /// Checks every byte of the snapshot with which a file begins.
@@ -78,7 +60,11 @@ impl State {
     ) -> Result<Self, StoreError> {
         let base = base_of(file, path)?;
         let expected = loading.expected.unwrap_or(0).saturating_mul(key_bytes);
-        let load = |logged| loading.load(file, base.bytes, logged, expected);
+        let load = |logged: u64| {
+            // A logged change takes eight bytes.
+            let work = expected.saturating_add((logged / 8).saturating_mul(KEY_BYTES));
+            Residence::load(loading.access, file, base.bytes, loading.key, work)
+        };
         let mut state = Self::replayed(file, path, base, load)?;
         state.view.origin = Some(Origin { path: path.to_owned(), base });
         Ok(state)
@@ -99,7 +85,7 @@ impl State {
         let (mut filter, residence) =
             load(logged).map_err(|source| Reason::Load(source).at(path))?;
         let committed_part = Scan::up_to(contents.committed.at, source, path, base);
-        committed_part.frames(base.first(), |frame| apply(&mut filter, path, frame))?;
+        committed_part.frames(base.first(), |frame| replay(&mut filter, path, frame))?;
         let view = View {
             filter,
             notes: committed.notes,
@@ -224,24 +210,5 @@ pub(crate) fn base_of(file: &File, path: &Path) -> Result<Base, StoreError> {
     base.map_err(|error| match error {
         LoadError::Io(source) => StoreError::io(path, "read", source),
         source => Reason::Load(source).at(path),
-    })
-}
-
-/// Replays the changes in a frame of the log.
-pub(crate) fn apply(
-    filter: &mut Generations,
-    path: &Path,
-    frame: &Frame,
-) -> Result<(), StoreError> {
-    if frame.kind != Kind::Changes {
-        return Ok(());
-    }
-    let offset = frame.begin.at;
-    replay_changes(filter, &frame.payload).map_err(|error| match error {
-        Unrepeatable::Full(source) => Reason::Replay { offset, source }.at(path),
-        Unrepeatable::Bytes => {
-            let what = Damage::Field { name: "change", found: offset };
-            Reason::Damaged { offset, what }.at(path)
-        }
     })
 }

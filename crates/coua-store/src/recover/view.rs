@@ -38,11 +38,6 @@ pub(crate) struct Origin {
 }
 
 impl View {
-    /// The committed note with this name.
-    pub fn note(&self, name: &str) -> Option<&[u8]> {
-        self.notes.get(name)
-    }
-
     /// Checks that the file is unchanged since it was mapped. Call this after the last answer:
     /// overwriting a filter file in place, as `cp` does, changes what a mapped filter reads.
     ///

@@ -60,9 +60,7 @@ impl Store {
 
     /// Advances the clock of a filter with a window, which forgets what is too old.
     pub fn advance(&mut self, time: u64) {
-        let window = self.filter.window();
-        let changes = (self.mode == CommitMode::Log).then_some(&mut self.changes);
-        self.filter.logged(&mut ChangeEncoder { changes, window }).advance(time);
+        self.logging(|filter, encoder| filter.logged(encoder).advance(time));
     }
 
     /// Changes the filter in any other way: merge, compact, convert, clear, reserve. The next commit
@@ -103,7 +101,7 @@ impl Store {
     }
 
     /// Makes a change, and appends the changes to the log if there are many.
-    pub(crate) fn logging<R>(
+    fn logging<R>(
         &mut self,
         change: impl FnOnce(&mut Generations, &mut ChangeEncoder<'_>) -> R,
     ) -> R {

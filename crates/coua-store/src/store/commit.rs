@@ -32,16 +32,18 @@ impl Store {
         if !self.log.is_in(self.lock.file()) {
             return Err(self.lock.replaced());
         }
-        let finished = if self.mode == CommitMode::Log { self.poll_finished()? } else { None };
-        let may_rewrite = finished.is_none() && self.mode == CommitMode::Log;
-        if may_rewrite && self.growth() == Growth::Rewrite {
+        if self.mode == CommitMode::Log
+            && let Some(finished) = self.poll_finished()?
+        {
+            return self.switch_to(finished);
+        }
+        if self.mode == CommitMode::Log && self.growth() == Growth::Rewrite {
             self.require_snapshot();
         }
-        match (self.mode, finished) {
-            (CommitMode::Log, Some(finished)) => self.switch_to(finished),
-            (CommitMode::Log, None) => self.commit_to_log(),
-            (CommitMode::Snapshot, _) => self.write_snapshot(),
-            (CommitMode::Poisoned, _) => Err(Reason::Broken.at(self.lock.target())),
+        match self.mode {
+            CommitMode::Log => self.commit_to_log(),
+            CommitMode::Snapshot => self.write_snapshot(),
+            CommitMode::Poisoned => Err(Reason::Broken.at(self.lock.target())),
         }
     }
 
@@ -74,8 +76,8 @@ impl Store {
 
     /// Starts the next snapshot, with the present committed state.
     fn start_background(&mut self) -> Result<(), StoreError> {
-        self.reserve_next()?;
-        self.checkpointer.start(&self.lock, &self.log, &self.notes)
+        let bytes = self.commit_inputs().largest();
+        self.checkpointer.start(&self.lock, &self.log, &self.notes, bytes)
     }
 
     /// Commits, and switches to a file that was written in the background.
@@ -90,8 +92,7 @@ impl Store {
     /// Commits by writing a snapshot now.
     fn write_snapshot(&mut self) -> Result<(), StoreError> {
         let bytes = self.commit_inputs().largest();
-        self.checkpointer.prepare(&self.lock, bytes)?;
-        let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.notes)?;
+        let log = self.checkpointer.write(&mut self.lock, &self.filter, &self.notes, bytes)?;
         self.mark_replaced(log)
     }
 

@@ -17,7 +17,7 @@ use crate::growth::{CommitInputs, Growth};
 use crate::log::{Base, Changes, Log};
 use crate::memory::Residence;
 use crate::notes::Notes;
-use crate::recover::State;
+use crate::recover::{State, View};
 
 pub use options::Options;
 
@@ -75,22 +75,18 @@ impl Store {
         options: &Options,
         lock: Lock,
         filter: Generations,
+        notes: Notes,
     ) -> Result<Self, StoreError> {
         let log = Log::empty(Base { bytes: 0, checksum: 0 });
-        let mut store = Self::new(options, lock, filter, Residence::in_memory(), log);
-        store.mode = CommitMode::Snapshot;
-        store.reserve()?;
-        Ok(store)
+        let residence = Residence::in_memory();
+        Self::new(options, lock, filter, residence, notes, log, CommitMode::Snapshot)
     }
 
     /// A store with the last committed state.
     pub(crate) fn resume(options: &Options, lock: Lock, state: State) -> Result<Self, StoreError> {
-        let State { view, log } = state;
-        let mut store = Self::new(options, lock, view.filter, view.residence, log);
-        store.notes = view.notes;
-        store.log.roll_back(store.options.target(&store.lock))?;
-        store.reserve()?;
-        Ok(store)
+        let State { view: View { filter, residence, notes, .. }, mut log } = state;
+        log.roll_back(options.target(&lock))?;
+        Self::new(options, lock, filter, residence, notes, log, CommitMode::Log)
     }
 
     fn new(
@@ -98,21 +94,25 @@ impl Store {
         lock: Lock,
         filter: Generations,
         residence: Residence,
+        notes: Notes,
         log: Log,
-    ) -> Self {
-        Self {
+        mode: CommitMode,
+    ) -> Result<Self, StoreError> {
+        let mut store = Self {
             checkpointer: options.checkpointer(&residence),
             options: options.clone(),
             filter,
             residence,
-            notes: Notes::default(),
+            notes,
             changed_notes: BTreeSet::new(),
             changes: Changes::default(),
             log,
-            mode: CommitMode::Log,
+            mode,
             _open_here: OpenHere::new(lock.target()),
             lock,
-        }
+        };
+        store.reserve()?;
+        Ok(store)
     }
 
     /// The numbers that decide how to commit all changes.
@@ -154,11 +154,6 @@ impl Store {
         &self.notes
     }
 
-    /// The note with this name, with all changes, including uncommitted ones.
-    pub fn note(&self, name: &str) -> Option<&[u8]> {
-        self.notes.get(name)
-    }
-
     /// Sets a note: any bytes that belong to the filter. It becomes durable with the next [`commit`](Self::commit),
     /// together with the changes before that. A commit writes the changed notes, a snapshot all of them, so
     /// use small separate notes for values that change often. If programs share filters, begin the names of notes
@@ -178,11 +173,11 @@ impl Store {
     /// store.insert("a")?;
     /// store.set_note("app/done", b"line 1")?;
     /// store.finish()?;
-    /// assert_eq!(Options::new().write(&path)?.note("app/done"), Some(&b"line 1"[..]));
+    /// assert_eq!(Options::new().write(&path)?.notes().get("app/done"), Some(&b"line 1"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_note(&mut self, name: &str, note: &[u8]) -> Result<(), StoreError> {
-        if self.note(name) != Some(note) {
+        if self.notes.get(name) != Some(note) {
             self.notes.set(name, note).map_err(|reason| reason.at(self.lock.target()))?;
             self.changed_notes.insert(name.to_owned());
         }

@@ -81,7 +81,9 @@ impl Options {
     ) -> Result<Store, StoreError> {
         clear_temporary(lock.target());
         match build {
-            Some(build) if lock.is_new() => Store::begin(self, lock, build().into()),
+            Some(build) if lock.is_new() => {
+                Store::begin(self, lock, build().into(), Notes::default())
+            }
             _ => {
                 let state = State::of(self.loading, KEY_BYTES, lock.file(), lock.target())?;
                 Store::resume(self, lock, state)
@@ -104,8 +106,6 @@ impl Options {
     ) -> Result<(), StoreError> {
         lock.check_replaceable()?;
         clear_temporary(lock.target());
-        let mut store = Store::begin(self, lock, filter.into())?;
-        store.notes = notes;
-        store.commit()
+        Store::begin(self, lock, filter.into(), notes)?.commit()
     }
 }

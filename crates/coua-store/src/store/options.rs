@@ -115,9 +115,7 @@ impl Options {
     }
 
     pub(super) fn checkpointer(&self, residence: &Residence) -> Checkpointer {
-        // A thread loads the snapshot for an unknown amount of work.
-        let loading = Loading { expected: None, ..self.loading };
         let (disk, spawn, cancel) = (self.disk.clone(), self.spawn.clone(), self.cancel.clone());
-        Checkpointer::new(disk, spawn, loading, cancel, residence)
+        Checkpointer::new(disk, spawn, self.loading.key, cancel, residence)
     }
 }

@@ -200,7 +200,7 @@ fn a_note_larger_than_a_reader_takes_is_refused() {
         text.contains("a note with its name takes 67108853 bytes, but the limit is 67108852"),
         "{text}"
     );
-    assert_eq!(store.note("name"), None);
+    assert_eq!(store.notes().get("name"), None);
     note.pop();
     store.set_note("name", &note).unwrap();
     for commit in [Store::commit, Store::commit_snapshot] {
@@ -210,7 +210,7 @@ fn a_note_larger_than_a_reader_takes_is_refused() {
         assert!(view.notes == *store.notes() && view.filter.len() == store.filter().len());
     }
     store.finish().unwrap();
-    assert!(Options::new().write(&path).unwrap().note("name") == Some(&note[..]));
+    assert!(Options::new().write(&path).unwrap().notes().get("name") == Some(&note[..]));
 }
 
 /// Together with the changes, and not before.
@@ -220,12 +220,13 @@ fn notes_are_committed_with_the_changes() {
     let path = folder.path().join("seen.coua");
     let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
     store.commit().unwrap();
-    let noted = |name: &str| Options::new().read(&path).unwrap().note(name).map(<[u8]>::to_vec);
+    let noted =
+        |name: &str| Options::new().read(&path).unwrap().notes.get(name).map(<[u8]>::to_vec);
     store.set_note("first", b"1").unwrap();
     store.set_note("second", b"2").unwrap();
     store.set_note("brief", b"3").unwrap();
     assert!(store.remove_note("brief") && !store.remove_note("brief"));
-    assert_eq!((store.note("first"), noted("first")), (Some(&b"1"[..]), None));
+    assert_eq!((store.notes().get("first"), noted("first")), (Some(&b"1"[..]), None));
     store.commit().unwrap();
     assert_eq!((noted("first"), noted("second")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
     let before = log_bytes(&path);
