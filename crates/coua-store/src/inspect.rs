@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use crate::error::{Damage, StoreError};
-use crate::log::{Base, Contents, Kind, Scan, decode_changes};
+use crate::log::{Base, Frame, Kind, Mark, Scan, TransactionDigest, decode_changes};
 use crate::notes::Notes;
-use crate::recover::Committed;
 
 pub use crate::log::{LogEvent, Source};
 
@@ -46,8 +45,15 @@ pub struct LogView {
 #[derive(Debug)]
 pub struct LogReader {
     base: Base,
-    contents: Contents,
-    committed: Committed,
+    /// The place of the next frame.
+    checked: Mark,
+    /// The end of the last commit; later frames do not count.
+    pub(crate) committed: Mark,
+    transactions: u64,
+    notes: Notes,
+    /// Changes of the notes that are not committed yet.
+    note_changes: Vec<Vec<u8>>,
+    digest: TransactionDigest,
 }
 
 impl LogReader {
@@ -58,8 +64,19 @@ impl LogReader {
     /// [`Reason::Io`](crate::Reason::Io) if the end of the snapshot cannot be read.
     pub fn new(file: &dyn Source, path: &Path, snapshot_bytes: u64) -> Result<Self, StoreError> {
         let base = Base::of(file, snapshot_bytes);
-        let base = base.map_err(|source| StoreError::io(path, "read", source))?;
-        Ok(Self { base, contents: Contents::of_nothing(base), committed: Committed::default() })
+        base.map(Self::of).map_err(|source| StoreError::io(path, "read", source))
+    }
+
+    pub(crate) fn of(base: Base) -> Self {
+        Self {
+            base,
+            checked: base.first(),
+            committed: base.first(),
+            transactions: 0,
+            notes: Notes::default(),
+            note_changes: Vec::new(),
+            digest: TransactionDigest::default(),
+        }
     }
 
     /// Checks the log to its end, and calls `each` with its events. O(bytes of the log); one frame is in memory
@@ -75,9 +92,7 @@ impl LogReader {
         path: &Path,
         mut each: impl FnMut(LogEvent),
     ) -> Result<LogView, StoreError> {
-        let Self { base, contents, committed } = self;
-        Scan::new(file, path, *base)?.rest(contents, |frame| {
-            committed.see(frame)?;
+        self.read_frames(file, path, |frame| {
             match frame.kind {
                 Kind::Changes => {
                     let damage = Damage::Field { name: "change", found: frame.begin.sequence };
@@ -87,17 +102,52 @@ impl LogReader {
                 Kind::Notes => {}
             }
             Ok(())
-        })?;
-        Ok(LogView {
-            bytes: contents.committed.at - base.bytes,
-            transactions: contents.transactions,
-            uncommitted: contents.uncommitted,
-            notes: committed.notes.clone(),
         })
+    }
+
+    /// [`read`](Self::read) by frames, whose changes are not decoded.
+    pub(crate) fn read_frames(
+        &mut self,
+        file: &dyn Source,
+        path: &Path,
+        mut each: impl FnMut(&Frame) -> Result<(), Damage>,
+    ) -> Result<LogView, StoreError> {
+        let scan = Scan::new(file, path, self.base)?;
+        while let Some(frame) = scan.frame_at(self.checked)? {
+            let read = self.apply(&frame).and_then(|()| each(&frame));
+            read.map_err(|what| scan.damaged(frame.begin.at, what))?;
+            self.checked = frame.end;
+        }
+        Ok(LogView {
+            bytes: self.committed.at - self.base.bytes,
+            transactions: self.transactions,
+            uncommitted: scan.bytes - self.committed.at,
+            notes: self.notes.clone(),
+        })
+    }
+
+    /// Applies a frame to the notes.
+    fn apply(&mut self, frame: &Frame) -> Result<(), Damage> {
+        if frame.kind != Kind::Commit {
+            self.digest.add(frame.head);
+            if frame.kind == Kind::Notes {
+                self.note_changes.push(frame.payload.clone());
+            }
+            return Ok(());
+        }
+        if frame.payload != self.digest.commit() {
+            return Err(Damage::Checksum);
+        }
+        let damage = Damage::Field { name: "notes", found: frame.begin.sequence };
+        for changes in self.note_changes.drain(..) {
+            self.notes.replay(&changes).ok_or(damage)?;
+        }
+        (self.committed, self.transactions) = (frame.end, self.transactions + 1);
+        Ok(())
     }
 
     /// The offset in the file of the next frame.
     pub fn position(&self) -> u64 {
-        self.contents.checked.at
+        self.checked.at
     }
 }

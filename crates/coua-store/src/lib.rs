@@ -41,7 +41,7 @@ mod verify;
 mod faults;
 
 pub use error::{Damage, Reason, StoreError};
-pub use fs::{Folder, Lock, Wait, folder_of, resolved};
+pub use fs::{Folder, Lock, Wait, resolved};
 pub use memory::{Access, available as available_memory};
 pub use notes::Notes;
 pub use recover::View;

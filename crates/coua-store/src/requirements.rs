@@ -68,14 +68,14 @@ impl Requirements {
         // The hash bits of a filter that was built for a rate are not a whole number.
         let wanted_bits =
             self.hash_bits.map(f64::from).filter(|wanted| (wanted - bits).abs() >= 1.0);
-        differs("window", self.window.map(window_text), window)
+        differs("window", self.window.map(window_text), &window)
             .or_else(|| {
-                differs("seed", self.hasher.map(KeyHasher::algorithm), filter.hasher().algorithm())
+                differs("seed", self.hasher, &filter.hasher())
             })
-            .or_else(|| differs("when_full", self.when_full, filter.when_full()))
-            .or_else(|| differs("max_items", self.max_items, max_items))
-            .or_else(|| differs("hash_bits", wanted_bits, bits))
-            .or_else(|| differs("rate", self.rate.filter(|wanted| rate > wanted * 1.001), rate))
+            .or_else(|| differs("when_full", self.when_full, &filter.when_full()))
+            .or_else(|| differs("max_items", self.max_items, &max_items))
+            .or_else(|| differs("hash_bits", wanted_bits, &bits))
+            .or_else(|| differs("rate", self.rate.filter(|wanted| rate > wanted * 1.001), &rate))
     }
 }
 
@@ -88,8 +88,8 @@ fn with<T>(
     if let Some(wanted) = wanted { set(builder, wanted) } else { builder }
 }
 
-fn differs<T: PartialEq + Debug>(option: &str, wanted: Option<T>, found: T) -> Option<String> {
-    let wanted = wanted.filter(|wanted| *wanted != found)?;
+fn differs<T: PartialEq + Debug>(option: &str, wanted: Option<T>, found: &T) -> Option<String> {
+    let wanted = wanted.filter(|wanted| wanted != found)?;
     Some(format!(
         "the existing filter has {option} {found:?}, not {wanted:?}; drop {option}, or use another filter"
     ))

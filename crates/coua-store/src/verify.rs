@@ -8,11 +8,11 @@ use coua::window::Window;
 use coua::{KeyHasher, LoadError};
 
 use crate::error::{Reason, StoreError};
-use crate::inspect::{LogEvent, LogReader};
+use crate::inspect::{LogEvent, LogReader, LogView};
 use crate::recover::{base_of, checked, read_while_written};
 
 /// The last committed state of a file whose bytes were all checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Verified {
     /// How keys are hashed.
@@ -21,12 +21,8 @@ pub struct Verified {
     pub items: u64,
     /// Bytes of the snapshot.
     pub snapshot_bytes: u64,
-    /// Bytes of commits after the snapshot.
-    pub log_bytes: u64,
-    /// Commits in the log.
-    pub transactions: u64,
-    /// Bytes at the end of the file that do not count.
-    pub uncommitted: u64,
+    /// The log after the snapshot.
+    pub log: LogView,
 }
 
 /// Checks a file that a writer may be changing, with one segment or log frame in memory at a time.
@@ -39,14 +35,7 @@ pub(crate) fn verify(path: &Path, key: Option<[u8; 16]>) -> Result<Verified, Sto
         })?;
         let mut log = LogReader::new(file, path, snapshot_bytes)?;
         let log = log.read(file, path, |event| items.see(event))?;
-        Ok(Verified {
-            hasher,
-            items: items.committed(),
-            snapshot_bytes,
-            log_bytes: log.bytes,
-            transactions: log.transactions,
-            uncommitted: log.uncommitted,
-        })
+        Ok(Verified { hasher, items: items.committed(), snapshot_bytes, log })
     })
 }
 

@@ -4,14 +4,15 @@
 use coua_dev::{check_layers, check_names};
 
 /// Lowest layer first. Files in one row do not depend on each other, except within a folder.
-const ROWS: [&[&str]; 10] = [
+const ROWS: [&[&str]; 11] = [
     &["error", "requirements", "growth"],
     &["fs"],
     &["memory"],
     &["log"],
     &["notes"],
+    &["inspect"],
     &["recover"],
-    &["inspect", "checkpoint"],
+    &["checkpoint"],
     &["verify"],
     &["store"],
     &["lib"],

@@ -58,17 +58,18 @@ fn line_of(file: &str, found: &Verified) -> String {
         "intact": true,
         "items": found.items,
         "snapshot_bytes": found.snapshot_bytes,
-        "transactions": found.transactions,
-        "log_bytes": found.log_bytes,
-        "uncommitted_bytes": found.uncommitted,
+        "transactions": found.log.transactions,
+        "log_bytes": found.log.bytes,
+        "uncommitted_bytes": found.log.uncommitted,
     });
     format!("{line}\n")
 }
 
 fn summary_text(found: &Verified) -> String {
     let (items, snapshot) = (counted(found.items, "item"), size(found.snapshot_bytes));
-    let (transactions, log) = (counted(found.transactions, "transaction"), size(found.log_bytes));
-    let rest = match found.uncommitted {
+    let (transactions, log) =
+        (counted(found.log.transactions, "transaction"), size(found.log.bytes));
+    let rest = match found.log.uncommitted {
         0 => String::new(),
         bytes => {
             format!("; {} after that are from an interrupted write and are ignored", size(bytes))

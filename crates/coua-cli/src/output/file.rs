@@ -7,7 +7,7 @@ use crate::platform::{self, Identity};
 use crate::record::RecordFormat;
 use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, counted, grouped, message};
-use coua_store::folder_of;
+use coua_store::Folder;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::mem;
@@ -308,7 +308,7 @@ pub(super) fn check_readable(path: &Path, spec: OutputSpec<'_>) -> Result<()> {
 
 /// Syncs the name of a new file or folder: what a filter remembers must be on disk.
 pub(super) fn sync_name(path: &Path) -> Result<()> {
-    let folder = folder_of(&resolved(path));
+    let folder = Folder::of(&resolved(path));
     let folder =
         folder.map_err(|error| Failure::at(path.display(), message::store_reason(&error)))?;
     folder.sync().map_err(|error| Failure::io(path.display(), &error))

@@ -14,7 +14,7 @@ mod place;
 pub(crate) use place::{CHANGED, Checksum, Ends, Place, Role, path_of};
 
 use crate::terminal::{Failure, Result, grouped, printable};
-use coua_store::{Notes, Options, Store};
+use coua_store::{Notes, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -251,6 +251,7 @@ impl Runs {
 mod tests {
     use super::*;
     use coua::CuckooFilter;
+    use coua_store::Options;
     use std::path::Path;
 
     fn run(records: u64) -> Run {

@@ -19,7 +19,7 @@ use std::thread;
 use coua::Load;
 use coua::window::Generations;
 
-use super::write::{Pace, ReservedFile, Signals, write_file};
+use super::write::{ReservedFile, STEADY, Signals, write_file};
 use crate::error::{Reason, StoreError};
 use crate::fs::{Disk, Lock, is_at};
 use crate::log::{Base, Log, Mark, Scan, replay};
@@ -125,7 +125,7 @@ impl Task {
         let filter = self.filter(signals)?;
         let to = self.next.target(&*self.disk);
         let is_stopped = || signals.is_stopped();
-        let mut log = write_file(to, &filter, &present.notes, Pace::steady(&is_stopped))?;
+        let mut log = write_file(to, &filter, &present.notes, STEADY, &is_stopped)?;
         drop(filter);
         let (mut copied, committed) = (present.until, &signals.committed);
         loop {

@@ -20,7 +20,7 @@ use crate::memory::Residence;
 use crate::notes::Notes;
 use crate::recover::checked;
 use background::{Background, Present, Task};
-pub(crate) use write::{Cancel, Pace};
+pub(crate) use write::Cancel;
 use write::{ReservedFile, write_file};
 
 pub(crate) use background::{FinishedSnapshot, Spawn, Threads};
@@ -63,11 +63,6 @@ impl Checkpointer {
     /// Whether a thread is writing a snapshot.
     pub(crate) fn is_at_work(&self) -> bool {
         self.background.is_some()
-    }
-
-    /// Whether there is space for the next snapshot.
-    pub(crate) fn has_space(&self) -> bool {
-        self.next.is_some()
     }
 
     /// Reserves space for the next snapshot, if there is less.
@@ -114,7 +109,7 @@ impl Checkpointer {
         }
         let next = self.take_next(lock.target(), bytes)?;
         let to = next.target(&*self.disk);
-        let written = write_file(to, filter, notes, Pace::at_once(&self.cancel));
+        let written = write_file(to, filter, notes, u64::MAX, &*self.cancel.0);
         self.rename_into_place(next, lock, written)
     }
 

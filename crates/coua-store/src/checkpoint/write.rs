@@ -33,14 +33,15 @@ impl ReservedFile {
     }
 }
 
-/// Writes and syncs a whole file: a snapshot, and the notes if there are any.
+/// Writes and syncs a whole file: a snapshot, and the notes if there are any. `sync_every` is in bytes.
 pub(crate) fn write_file(
     to: Target<'_>,
     filter: &Generations,
     notes: &Notes,
-    pace: Pace<'_>,
+    sync_every: u64,
+    is_canceled: &dyn Fn() -> bool,
 ) -> Result<Log, StoreError> {
-    let mut log = Log::empty(write_snapshot(to, filter, pace)?);
+    let mut log = Log::empty(write_snapshot(to, filter, sync_every, is_canceled)?);
     if !notes.is_empty() {
         log.put(to, Transaction { changes: &[], notes: &notes.encode_all() })?;
         to.sync()?;
@@ -65,26 +66,6 @@ impl Debug for Cancel {
     }
 }
 
-/// How a snapshot is written.
-#[derive(Clone, Copy)]
-pub(crate) struct Pace<'a> {
-    /// Bytes between syncs.
-    sync_every: u64,
-    is_canceled: &'a (dyn Fn() -> bool + Sync),
-}
-
-impl<'a> Pace<'a> {
-    /// For a commit that waits.
-    pub(crate) fn at_once(cancel: &'a Cancel) -> Self {
-        Self { sync_every: u64::MAX, is_canceled: &*cancel.0 }
-    }
-
-    /// For a thread in the background, which syncs often, so that commits do not wait for much unsynced data.
-    pub(crate) fn steady(is_canceled: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        Self { sync_every: STEADY, is_canceled }
-    }
-}
-
 /// Signals from the store to a background writer.
 #[derive(Debug)]
 pub(crate) struct Signals {
@@ -100,22 +81,23 @@ impl Signals {
     }
 }
 
-/// Bytes between syncs of a background writer.
-const STEADY: u64 = 32 << 20;
+/// Bytes between syncs of a background writer, so that commits do not wait for much unsynced data.
+pub(crate) const STEADY: u64 = 32 << 20;
 /// Bytes of a write, at multiples of this size: so Linux can cache and map each as one huge page, if the file
 /// system supports that. Tests use small pieces.
 pub(crate) const PIECE: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
 
-/// Writes a filter to an empty file, and syncs it.
+/// Writes a filter to an empty file, and syncs it, also after every `sync_every` bytes.
 pub(crate) fn write_snapshot(
     to: Target<'_>,
     filter: &Generations,
-    pace: Pace<'_>,
+    sync_every: u64,
+    is_canceled: &dyn Fn() -> bool,
 ) -> Result<Base, StoreError> {
     let failed = |doing| move |source| StoreError::io(to.path, doing, source);
     let writer = filter.writer().map_err(failed("write"))?;
     let length = writer.length();
-    let mut steps = Steps { to, pace, at: 0, synced: 0, piece: Vec::new() };
+    let mut steps = Steps { to, sync_every, is_canceled, at: 0, synced: 0, piece: Vec::new() };
     writer.write(0..length, &mut steps).map_err(failed("write"))?;
     // Frees the reserved space beyond the end.
     to.disk.truncate(to.file, length).map_err(failed("truncate"))?;
@@ -126,7 +108,8 @@ pub(crate) fn write_snapshot(
 /// Writes a part of a file piece by piece.
 struct Steps<'a> {
     to: Target<'a>,
-    pace: Pace<'a>,
+    sync_every: u64,
+    is_canceled: &'a dyn Fn() -> bool,
     at: u64,
     /// The position of the last sync.
     synced: u64,
@@ -150,10 +133,10 @@ impl Write for Steps<'_> {
         if self.piece.is_empty() {
             return Ok(());
         }
-        if (self.pace.is_canceled)() {
+        if (self.is_canceled)() {
             return Err(io::Error::other("canceled"));
         }
-        if self.at - self.synced >= self.pace.sync_every {
+        if self.at - self.synced >= self.sync_every {
             self.to.disk.sync(self.to.file)?;
             self.synced = self.at;
         }

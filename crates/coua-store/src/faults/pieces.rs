@@ -1,7 +1,7 @@
 //! Snapshots are written in whole pieces, also where a file has several filters in it.
 
 use super::{Fault, Faulty, Then, bytes_of, in_memory};
-use crate::checkpoint::{Cancel, PIECE, Pace, write_snapshot};
+use crate::checkpoint::{PIECE, write_snapshot};
 use crate::fs::{Disk, FileSystem};
 use crate::log::Target;
 use coua::CuckooFilter;
@@ -19,7 +19,7 @@ fn all_pieces_but_the_last_are_whole() {
         std::fs::write(&path, "").unwrap();
         let (file, path) = FileSystem.create(&path).unwrap();
         let to = Target { disk: &*disk, file: &file, path: &path };
-        write_snapshot(to, &filter, Pace::at_once(&Cancel::default())).unwrap();
+        write_snapshot(to, &filter, u64::MAX, &|| false).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         assert!(bytes == bytes_of(&filter));
         let steps = disk.steps.lock().unwrap();

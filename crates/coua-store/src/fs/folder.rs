@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::error::{Reason, StoreError};
+
 /// The most symbolic links that are followed, as in Linux.
 const MOST_LINKS: usize = 40;
 
@@ -32,20 +34,21 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Those of the file system.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    /// [`Reason::Folder`] if it does not exist, or cannot be opened.
+    pub fn of(path: &Path) -> Result<Self, StoreError> {
         let folder = Self::path_of(path);
-        if cfg!(unix) {
+        let opened = if cfg!(unix) {
             // `path/.` exists only for folders: opening a pipe would wait for a writer.
-            let file = File::open(folder.join("."))?;
-            Ok(Self { file: Some(Arc::new(file)) })
+            File::open(folder.join(".")).map(|file| Some(Arc::new(file)))
         } else {
-            fs::metadata(folder).map(|_| Self { file: None })
-        }
+            fs::metadata(folder).map(|_| None)
+        };
+        let file = opened.map_err(|source| Reason::Folder(source).at(path))?;
+        Ok(Self { file })
     }
 
     /// The path of the folder in which the file at `path` is.
-    pub fn path_of(path: &Path) -> &Path {
+    pub(crate) fn path_of(path: &Path) -> &Path {
         match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -110,7 +113,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("file");
         fs::write(&file, "").unwrap();
-        let kind = |path: &Path| Folder::of(path).unwrap_err().kind();
+        let kind = |path: &Path| match Folder::of(path).unwrap_err().reason {
+            Reason::Folder(source) => source.kind(),
+            reason => panic!("{reason}"),
+        };
         assert_eq!(kind(&file.join("seen.coua")), ErrorKind::NotADirectory);
         assert_eq!(kind(&place.path().join("no/seen.coua")), ErrorKind::NotFound);
     }

@@ -14,7 +14,7 @@ use coua::LoadError;
 use coua::window::Generations;
 
 use super::rights::limit_rights;
-use super::{Folder, absolute, folder_of, linked};
+use super::{Folder, absolute, linked};
 use crate::error::{Reason, StoreError};
 
 /// What to do while another process is writing the filter.
@@ -26,13 +26,6 @@ pub enum Wait {
     /// Give up with [`Reason::Busy`], or with [`Reason::OpenHere`] if this process has it open: a thread that waits for
     /// itself waits forever.
     No,
-}
-
-/// Whether the filter must exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IfMissing {
-    Fail,
-    Create,
 }
 
 /// The right to write a filter, until dropped. Dropping it removes a placeholder to which nothing was committed.
@@ -66,23 +59,10 @@ impl Lock {
     /// [`StoreError`] if another writer holds the lock and `wait` is [`Wait::No`], or the file cannot be opened for
     /// writing.
     pub fn take(path: &Path, wait: Wait) -> Result<Self, StoreError> {
-        Self::take_or(path, wait, IfMissing::Create)
-    }
-
-    /// [`take`](Self::take) for a filter that must exist.
-    ///
-    /// # Errors
-    ///
-    /// As [`take`](Self::take), and if there is no file.
-    pub fn take_existing(path: &Path, wait: Wait) -> Result<Self, StoreError> {
-        Self::take_or(path, wait, IfMissing::Fail)
-    }
-
-    fn take_or(path: &Path, wait: Wait, if_missing: IfMissing) -> Result<Self, StoreError> {
         let target = linked(path)?;
-        let (folder, path) = (folder_of(&target)?, absolute(target));
+        let (folder, path) = (Folder::of(&target)?, absolute(target));
         loop {
-            let Some((file, is_placeholder)) = open(&path, if_missing)? else { continue };
+            let Some((file, is_placeholder)) = open(&path)? else { continue };
             let locked = match file.try_lock() {
                 Err(TryLockError::WouldBlock) if wait == Wait::No => {
                     let is_here = open_here().contains(&(path.clone(), process::id()));
@@ -104,6 +84,16 @@ impl Lock {
                 Err(source) => return Err(StoreError::io(&path, "lock", source)),
             }
         }
+    }
+
+    /// [`take`](Self::take) for a filter that must exist.
+    ///
+    /// # Errors
+    ///
+    /// As [`take`](Self::take), and if there is no file.
+    pub fn take_existing(path: &Path, wait: Wait) -> Result<Self, StoreError> {
+        fs::metadata(path).map_err(|source| StoreError::io(path, "open for writing", source))?;
+        Self::take(path, wait)
     }
 
     /// Whether the name still leads to the locked file.
@@ -227,13 +217,12 @@ fn unlock(file: &File) {
 }
 
 /// Opens the file, and returns whether it was created here; none if it appeared or vanished meanwhile.
-fn open(path: &Path, if_missing: IfMissing) -> Result<Option<(File, bool)>, StoreError> {
+fn open(path: &Path) -> Result<Option<(File, bool)>, StoreError> {
     let failed = |source| StoreError::io(path, "open for writing", source);
     let is_absent = match fs::metadata(path) {
         Ok(found) if !found.is_file() => return Err(Reason::NotRegular.at(path)),
         Ok(_) => false,
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-        Err(error) if if_missing == IfMissing::Fail => return Err(failed(error)),
         Err(_) => true,
     };
     let has_moved = if is_absent { ErrorKind::AlreadyExists } else { ErrorKind::NotFound };

@@ -18,16 +18,7 @@ pub use lock::{Lock, Wait};
 pub(crate) use lock::{OpenHere, is_at};
 pub(crate) use temporary::clear as clear_temporary;
 
-use crate::error::{Reason, StoreError};
-
-/// Opens the folder in which the file at `path` is, or will be. Links are not followed.
-///
-/// # Errors
-///
-/// [`Reason::Folder`] if it does not exist, or cannot be opened.
-pub fn folder_of(path: &Path) -> Result<Folder, StoreError> {
-    Folder::of(path).map_err(|source| Reason::Folder(source).at(path))
-}
+use crate::error::StoreError;
 
 /// The file that a name leads to, even if it does not exist yet, as an absolute path.
 ///

@@ -1,86 +1,74 @@
 //! Rights to a file that replaces or copies another one: nothing is allowed that the other file does not allow.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+#[cfg(unix)]
+use std::{
+    fs::Permissions,
+    os::unix::fs::{MetadataExt, PermissionsExt, fchown},
+};
+
+/// The bits of a mode for the group, and for everybody else.
+#[cfg(unix)]
+const GROUP: u32 = 0o070;
+#[cfg(unix)]
+const OTHERS: u32 = 0o007;
 
 /// Gives a file that will replace the one at `old` its owner, group, permissions and, on Linux, access control list.
 /// Leaves out what this process may not set, and every right that would be gained by that.
+#[cfg(unix)]
 pub(super) fn keep_rights(new: &File, old: &Path) -> io::Result<()> {
-    system::keep(new, old)
+    let (found, created) = (fs::metadata(old)?, new.metadata()?);
+    let keeps_group = created.gid() == found.gid() || fchown(new, None, Some(found.gid())).is_ok();
+    if created.uid() != found.uid() {
+        fchown(new, Some(found.uid()), None).ok();
+    }
+    let (list, mode) = (lists::of(old), found.mode());
+    let keeps_list = list.as_ref().is_ok_and(|list| lists::set(new, list.as_deref()).is_ok());
+    let mode = match list {
+        _ if !keeps_list => for_owner(mode),
+        _ if keeps_group => mode,
+        Ok(None) => for_others(mode),
+        _ => for_owner(mode),
+    };
+    new.set_permissions(Permissions::from_mode(mode))
 }
 
 /// Limits the rights to a new file to those to the file at `source`.
+#[cfg(unix)]
 pub(super) fn limit_rights(new: &File, source: &Path) -> io::Result<()> {
-    system::limit(new, source)
+    let (found, created) = (fs::metadata(source)?, new.metadata()?);
+    let mode = match lists::of(source) {
+        Ok(None) if lists::set(new, None).is_err() => for_owner(found.mode()),
+        Ok(None) if created.gid() == found.gid() => found.mode(),
+        Ok(None) => for_others(found.mode()),
+        _ => for_owner(found.mode()),
+    };
+    new.set_permissions(Permissions::from_mode(created.mode() & mode))
 }
 
+/// The mode for a file of another group: all but the owner have what both the group and everybody else had.
 #[cfg(unix)]
-mod system {
-    use super::lists;
-    use std::fs::{self, File, Permissions};
-    use std::io;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-    use std::path::Path;
+fn for_others(mode: u32) -> u32 {
+    let both = mode >> 3 & mode & OTHERS;
+    for_owner(mode) | both << 3 | both
+}
 
-    /// The bits of a mode for the group, and for everybody else.
-    const GROUP: u32 = 0o070;
-    const OTHERS: u32 = 0o007;
-
-    pub(super) fn keep(new: &File, old: &Path) -> io::Result<()> {
-        let (found, created) = (fs::metadata(old)?, new.metadata()?);
-        let keeps_group =
-            created.gid() == found.gid() || fchown(new, None, Some(found.gid())).is_ok();
-        if created.uid() != found.uid() {
-            fchown(new, Some(found.uid()), None).ok();
-        }
-        let (list, mode) = (lists::of(old), found.mode());
-        let keeps_list = list.as_ref().is_ok_and(|list| lists::set(new, list.as_deref()).is_ok());
-        let mode = match list {
-            _ if !keeps_list => for_owner(mode),
-            _ if keeps_group => mode,
-            Ok(None) => for_others(mode),
-            _ => for_owner(mode),
-        };
-        new.set_permissions(Permissions::from_mode(mode))
-    }
-
-    pub(super) fn limit(new: &File, source: &Path) -> io::Result<()> {
-        let (found, created) = (fs::metadata(source)?, new.metadata()?);
-        let mode = match lists::of(source) {
-            Ok(None) if lists::set(new, None).is_err() => for_owner(found.mode()),
-            Ok(None) if created.gid() == found.gid() => found.mode(),
-            Ok(None) => for_others(found.mode()),
-            _ => for_owner(found.mode()),
-        };
-        new.set_permissions(Permissions::from_mode(created.mode() & mode))
-    }
-
-    /// The mode for a file of another group: all but the owner have what both the group and everybody else had.
-    fn for_others(mode: u32) -> u32 {
-        let both = mode >> 3 & mode & OTHERS;
-        for_owner(mode) | both << 3 | both
-    }
-
-    /// The mode that gives rights to the owner alone: a list may deny what the mode gives.
-    fn for_owner(mode: u32) -> u32 {
-        mode & !GROUP & !OTHERS
-    }
+/// The mode that gives rights to the owner alone: a list may deny what the mode gives.
+#[cfg(unix)]
+fn for_owner(mode: u32) -> u32 {
+    mode & !GROUP & !OTHERS
 }
 
 #[cfg(not(unix))]
-mod system {
-    use std::fs::{self, File};
-    use std::io;
-    use std::path::Path;
+pub(super) fn keep_rights(new: &File, old: &Path) -> io::Result<()> {
+    new.set_permissions(fs::metadata(old)?.permissions())
+}
 
-    pub(super) fn keep(new: &File, old: &Path) -> io::Result<()> {
-        new.set_permissions(fs::metadata(old)?.permissions())
-    }
-
-    pub(super) fn limit(_new: &File, _source: &Path) -> io::Result<()> {
-        Ok(())
-    }
+#[cfg(not(unix))]
+pub(super) fn limit_rights(_new: &File, _source: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Access control lists, which Linux keeps as an extended attribute.

@@ -24,8 +24,8 @@ const MOST_IN_RUN: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     bytes: Vec<u8>,
-    /// The kind of the last run, and the position of its count.
-    run: Option<(Change, usize)>,
+    /// The kind of the last run, the position of its count, and the count.
+    run: Option<(Change, usize, usize)>,
     /// The generation of the last runs.
     generation: Option<u64>,
 }
@@ -41,21 +41,17 @@ impl Changes {
     }
 
     pub(crate) fn push(&mut self, change: Change, hash: KeyHash) {
-        let count_at = match self.run {
-            Some((same, at)) if same == change && self.count(at) < MOST_IN_RUN => at,
-            _ => self.begin(change),
+        let (count_at, count) = match self.run {
+            Some((same, at, count)) if same == change && count < MOST_IN_RUN => (at, count + 1),
+            _ => {
+                put_u32(&mut self.bytes, if change == Change::Insert { INSERT } else { REMOVE });
+                put_u32(&mut self.bytes, 0);
+                (self.bytes.len() - 4, 1)
+            }
         };
-        let count = self.count(count_at) as u32 + 1;
-        self.bytes[count_at..count_at + 4].copy_from_slice(&count.to_le_bytes());
-        self.bytes.extend_from_slice(&hash.to_u64().to_le_bytes());
-    }
-
-    fn begin(&mut self, change: Change) -> usize {
-        put_u32(&mut self.bytes, if change == Change::Insert { INSERT } else { REMOVE });
-        let at = self.bytes.len();
-        put_u32(&mut self.bytes, 0);
-        self.run = Some((change, at));
-        at
+        self.bytes[count_at..count_at + 4].copy_from_slice(&(count as u32).to_le_bytes());
+        put_u64(&mut self.bytes, hash.to_u64());
+        self.run = Some((change, count_at, count));
     }
 
     fn push_number(&mut self, kind: u32, number: u64) {
@@ -63,10 +59,6 @@ impl Changes {
         put_u32(&mut self.bytes, 1);
         put_u64(&mut self.bytes, number);
         self.run = None;
-    }
-
-    fn count(&self, at: usize) -> usize {
-        Fields::new(&self.bytes[at..]).u32().unwrap_or(0) as usize
     }
 }
 

@@ -20,7 +20,7 @@ pub use changes::LogEvent;
 pub(crate) use changes::{ChangeEncoder, Changes, decode_changes, replay};
 pub(crate) use fields::{Fields, put_u32};
 pub(crate) use frame::{Kind, MOST_PAYLOAD, TransactionDigest};
-pub(crate) use scan::{Contents, Frame, Scan};
+pub(crate) use scan::{Frame, Scan};
 pub(crate) use write::{Log, Target, Transaction};
 
 /// The offset of the first frame in a file, and the snapshot to which the frames belong.

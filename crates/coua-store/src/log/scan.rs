@@ -14,19 +14,7 @@ pub(crate) struct Scan<'a> {
     file: &'a dyn Source,
     path: &'a Path,
     base: Base,
-    bytes: u64,
-}
-
-/// The contents of a log, as far as it was checked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Contents {
-    /// The place of the next frame.
-    pub(crate) checked: Mark,
-    /// The end of the last commit; later frames do not count.
-    pub(crate) committed: Mark,
-    pub(crate) transactions: u64,
-    /// Bytes after the last commit.
-    pub(crate) uncommitted: u64,
+    pub(crate) bytes: u64,
 }
 
 /// A frame at an offset.
@@ -37,23 +25,6 @@ pub(crate) struct Frame {
     pub(crate) payload: Vec<u8>,
     /// The checksum of its head.
     pub(crate) head: u64,
-}
-
-/// What is at an offset.
-enum Found {
-    Frame(Frame),
-    /// The file ends here, or within a frame.
-    End,
-    /// The bytes here are not a frame.
-    Nothing,
-}
-
-impl Contents {
-    /// The contents before anything was checked.
-    pub(crate) fn of_nothing(base: Base) -> Self {
-        let first = base.first();
-        Self { checked: first, committed: first, transactions: 0, uncommitted: 0 }
-    }
 }
 
 impl<'a> Scan<'a> {
@@ -71,46 +42,6 @@ impl<'a> Scan<'a> {
         Self { file, path, base, bytes }
     }
 
-    /// Checks every frame up to the last complete one, and calls `each` with each.
-    pub(crate) fn contents(
-        &self,
-        each: impl FnMut(&Frame) -> Result<(), Damage>,
-    ) -> Result<Contents, StoreError> {
-        let mut contents = Contents::of_nothing(self.base);
-        self.rest(&mut contents, each).map(|()| contents)
-    }
-
-    /// Continues [`contents`](Self::contents) after a read error.
-    pub(crate) fn rest(
-        &self,
-        contents: &mut Contents,
-        mut each: impl FnMut(&Frame) -> Result<(), Damage>,
-    ) -> Result<(), StoreError> {
-        loop {
-            let at = contents.checked;
-            match self.frame_at(at)? {
-                Found::Frame(frame) => {
-                    each(&frame).map_err(|what| self.damaged(at.at, what))?;
-                    contents.checked = frame.end;
-                    if frame.kind == Kind::Commit {
-                        contents.committed = frame.end;
-                        contents.transactions += 1;
-                    }
-                }
-                Found::End => break,
-                Found::Nothing => {
-                    let torn = is_torn(self.file, at.at, self.bytes);
-                    if torn.map_err(|source| self.failed(source))? {
-                        break;
-                    }
-                    return Err(self.damaged(at.at, Damage::Checksum));
-                }
-            }
-        }
-        contents.uncommitted = self.bytes - contents.committed.at;
-        Ok(())
-    }
-
     /// Calls `each` with every frame that follows a place. Returns the end of the last one.
     pub(crate) fn frames(
         &self,
@@ -119,28 +50,24 @@ impl<'a> Scan<'a> {
     ) -> Result<Mark, StoreError> {
         let mut at = from;
         while at.at < self.bytes {
-            match self.frame_at(at)? {
-                Found::Frame(frame) => {
-                    each(&frame)?;
-                    at = frame.end;
-                }
-                // A commit ends where the scan does, so its frames are complete.
-                Found::End | Found::Nothing => {
-                    return Err(self.damaged(at.at, Damage::Checksum));
-                }
-            }
+            // A commit ends where the scan does, so its frames are complete.
+            let missing = || self.damaged(at.at, Damage::Checksum);
+            let frame = self.frame_at(at)?.ok_or_else(missing)?;
+            each(&frame)?;
+            at = frame.end;
         }
         Ok(at)
     }
 
-    fn frame_at(&self, begin: Mark) -> Result<Found, StoreError> {
+    /// The frame at a place; none at the end of the file, and where an interrupted write begins.
+    pub(crate) fn frame_at(&self, begin: Mark) -> Result<Option<Frame>, StoreError> {
         let Mark { at, sequence } = begin;
         let left = self.bytes.saturating_sub(at);
         if left < HEAD_BYTES {
-            return Ok(Found::End);
+            return Ok(None);
         }
         let head = match Head::decode(&self.read(at, HEAD_BYTES)?) {
-            None => return Ok(Found::Nothing),
+            None => return self.unless_damaged(at),
             Some(Err(what)) => return Err(self.damaged(at, what)),
             Some(Ok(head)) => head,
         };
@@ -154,15 +81,21 @@ impl<'a> Scan<'a> {
             return Err(self.damaged(at, what));
         }
         if head.frame_bytes() > left {
-            return Ok(Found::End);
+            return Ok(None);
         }
         let mut payload = self.read(at + HEAD_BYTES, head.payload_bytes + END_BYTES)?;
         if !head.is_followed_by(&payload) {
-            return Ok(Found::Nothing);
+            return self.unless_damaged(at);
         }
         payload.truncate(head.payload_bytes as usize);
         let end = Mark { at: at + head.frame_bytes(), sequence: sequence + 1 };
-        Ok(Found::Frame(Frame { kind: head.kind, begin, end, payload, head: head.sum }))
+        Ok(Some(Frame { kind: head.kind, begin, end, payload, head: head.sum }))
+    }
+
+    /// None if the bytes at an offset, which are not a frame, are of an interrupted write.
+    fn unless_damaged(&self, at: u64) -> Result<Option<Frame>, StoreError> {
+        let torn = is_torn(self.file, at, self.bytes).map_err(|source| self.failed(source))?;
+        if torn { Ok(None) } else { Err(self.damaged(at, Damage::Checksum)) }
     }
 
     /// Reads bytes whose length was checked before. If a writer has rolled back since, the missing bytes are zeros.

@@ -1,10 +1,11 @@
 //! Writes the log: append, sync, or roll back.
 
 use std::fs::File;
+use std::iter::successors;
 use std::path::Path;
 
 use super::frame::{Head, TransactionDigest};
-use super::{Base, Contents, Kind, Mark, Scan, Source};
+use super::{Base, Kind, Mark, Scan, Source};
 use crate::error::StoreError;
 use crate::fs::Disk;
 
@@ -60,10 +61,9 @@ impl Log {
         Self { base, committed: first, written: first, digest, is_ahead: false }
     }
 
-    /// Continues after the last commit. Bytes after it are removed at the next commit or earlier.
-    pub(crate) fn resume(base: Base, contents: &Contents) -> Self {
-        let committed = contents.committed;
-        let is_ahead = contents.uncommitted > 0;
+    /// Continues after the last commit. The bytes after it are removed at the next commit or earlier.
+    pub(crate) fn resume(base: Base, committed: Mark, uncommitted: u64) -> Self {
+        let is_ahead = uncommitted > 0;
         Self { committed, written: committed, is_ahead, ..Self::empty(base) }
     }
 
@@ -154,8 +154,9 @@ impl Log {
     /// Whether the file contains a commit that was reported as failed.
     pub(crate) fn has_another_commit(&self, to: Target<'_>) -> bool {
         let scan = Scan::new(to.file, to.path, self.base);
-        let contents = scan.and_then(|scan| scan.contents(|_| Ok(())));
-        contents.is_ok_and(|contents| contents.committed.at > self.committed.at)
+        let frame_at = |at| scan.as_ref().ok()?.frame_at(at).ok()?;
+        let mut frames = successors(frame_at(self.committed), |last| frame_at(last.end));
+        frames.any(|frame| frame.kind == Kind::Commit)
     }
 
     /// Truncates the log after the last commit.

@@ -10,11 +10,11 @@ use coua::inspect::Contents;
 use coua::window::Generations;
 use coua::{Load, LoadError};
 
-use crate::error::{Damage, Reason, StoreError};
+use crate::error::{Reason, StoreError};
 use crate::fs::is_at;
-use crate::log::{Base, Frame, Kind, Log, Scan, Source, TransactionDigest, replay};
+use crate::inspect::LogReader;
+use crate::log::{Base, Log, Scan, Source, replay};
 use crate::memory::{Access, KEY_BYTES, LOOKUP_BYTES, Residence};
-use crate::notes::Notes;
 use view::Origin;
 
 pub use view::View;
@@ -78,25 +78,23 @@ impl State {
         base: Base,
         load: impl FnOnce(u64) -> Result<(Generations, Residence), LoadError>,
     ) -> Result<Self, StoreError> {
-        let scan = Scan::new(source, path, base)?;
-        let mut committed = Committed::default();
-        let contents = scan.contents(|frame| committed.see(frame))?;
-        let logged = contents.committed.at - base.bytes;
-        let (mut filter, residence) =
-            load(logged).map_err(|source| Reason::Load(source).at(path))?;
-        let committed_part = Scan::up_to(contents.committed.at, source, path, base);
+        let mut reader = LogReader::of(base);
+        let log = reader.read_frames(source, path, |_| Ok(()))?;
+        let loaded = load(log.bytes);
+        let (mut filter, residence) = loaded.map_err(|source| Reason::Load(source).at(path))?;
+        let committed_part = Scan::up_to(reader.committed.at, source, path, base);
         committed_part.frames(base.first(), |frame| replay(&mut filter, path, frame))?;
         let view = View {
             filter,
-            notes: committed.notes,
+            notes: log.notes,
             snapshot_bytes: base.bytes,
-            log_bytes: logged,
-            transactions: contents.transactions,
-            uncommitted: contents.uncommitted,
+            log_bytes: log.bytes,
+            transactions: log.transactions,
+            uncommitted: log.uncommitted,
             residence,
             origin: None,
         };
-        Ok(Self { view, log: Log::resume(base, &contents) })
+        Ok(Self { view, log: Log::resume(base, reader.committed, log.uncommitted) })
     }
 }
 
@@ -131,37 +129,6 @@ impl View {
             Ok((filter, Residence::in_memory()))
         };
         State::replayed(&bytes, path, base, load).map(|state| state.view)
-    }
-}
-
-/// The contents of a log beside changes. Uncommitted frames do not count.
-#[derive(Debug, Default)]
-pub(crate) struct Committed {
-    pub(crate) notes: Notes,
-    note_changes: Vec<Vec<u8>>,
-    digest: TransactionDigest,
-}
-
-impl Committed {
-    /// The next frame.
-    pub(crate) fn see(&mut self, frame: &Frame) -> Result<(), Damage> {
-        let unreadable = |name| Damage::Field { name, found: frame.begin.sequence };
-        match frame.kind {
-            Kind::Changes => {}
-            Kind::Notes => self.note_changes.push(frame.payload.clone()),
-            Kind::Commit if frame.payload != self.digest.commit() => {
-                return Err(Damage::Checksum);
-            }
-            Kind::Commit => {
-                for changes in self.note_changes.drain(..) {
-                    self.notes.replay(&changes).ok_or(unreadable("notes"))?;
-                }
-            }
-        }
-        if frame.kind != Kind::Commit {
-            self.digest.add(frame.head);
-        }
-        Ok(())
     }
 }
 

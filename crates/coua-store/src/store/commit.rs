@@ -64,20 +64,12 @@ impl Store {
             self.reserve_next()?;
         }
         self.append()?;
-        // The commit is done. If a snapshot cannot be started or has no space, the next one tries again, or
-        // reports the error.
+        // The commit is done. If a snapshot cannot be started, the next one tries again, or reports the error.
         if self.growth() == Growth::Background {
-            self.start_background().ok();
-        } else if self.checkpointer.has_space() {
-            self.reserve_next().ok();
+            let bytes = self.commit_inputs().largest();
+            self.checkpointer.start(&self.lock, &self.log, &self.notes, bytes).ok();
         }
         Ok(())
-    }
-
-    /// Starts the next snapshot, with the present committed state.
-    fn start_background(&mut self) -> Result<(), StoreError> {
-        let bytes = self.commit_inputs().largest();
-        self.checkpointer.start(&self.lock, &self.log, &self.notes, bytes)
     }
 
     /// Commits, and switches to a file that was written in the background.

@@ -116,7 +116,8 @@ pub(crate) fn committed(path: &Path) -> (u64, Vec<u8>) {
     let found = Options::new().verify(path).expect("it is intact");
     assert_eq!((found.items, found.hasher), (view.filter.len(), view.filter.hasher()));
     let of_view = (view.snapshot_bytes, view.log_bytes, view.transactions, view.uncommitted);
-    let found = (found.snapshot_bytes, found.log_bytes, found.transactions, found.uncommitted);
+    let found =
+        (found.snapshot_bytes, found.log.bytes, found.log.transactions, found.log.uncommitted);
     assert_eq!(found, of_view);
     (round_of(&view.notes), bytes_of(&view.filter))
 }
