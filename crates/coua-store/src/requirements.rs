@@ -69,9 +69,7 @@ impl Requirements {
         let wanted_bits =
             self.hash_bits.map(f64::from).filter(|wanted| (wanted - bits).abs() >= 1.0);
         differs("window", self.window.map(window_text), &window)
-            .or_else(|| {
-                differs("seed", self.hasher, &filter.hasher())
-            })
+            .or_else(|| differs("seed", self.hasher, &filter.hasher()))
             .or_else(|| differs("when_full", self.when_full, &filter.when_full()))
             .or_else(|| differs("max_items", self.max_items, &max_items))
             .or_else(|| differs("hash_bits", wanted_bits, &bits))
