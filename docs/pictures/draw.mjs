@@ -71,7 +71,7 @@ function evictions() {
 function hash(depth, primary, fingerprint, fingerprintBits) {
   const place = { segment: 0, primary, fingerprint, fingerprintBits };
   const segments = [{ prefix: "b000000000000000", depth }];
-  return el("div", { class: "ruler" }, rulerParts({ place, segments, parameters: { buckets: 8 } }));
+  return el("div", { class: "ruler" }, rulerParts({ place, segments, buckets: 8 }));
 }
 
 write("buckets.svg", 1, 134, buckets());

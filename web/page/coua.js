@@ -6,26 +6,16 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 let wasm;
-/** The library's functions for filters: `calls.load` is `filter_load`. */
-const calls = {};
-const PREFIX = "filter_";
-
-function ready(instance) {
-  wasm = instance.exports;
-  for (const [name, call] of Object.entries(wasm)) {
-    if (name.startsWith(PREFIX)) calls[name.slice(PREFIX.length)] = call;
-  }
-}
 
 /** Initializes the library: `bytes` are the contents of coua.wasm, or a compiled module. */
 export async function initialize(bytes) {
   const made = await WebAssembly.instantiate(bytes, {});
-  ready(made.instance ?? made);
+  wasm = (made.instance ?? made).exports;
 }
 
 /** The same synchronously; browsers refuse this for large modules. */
 export function initializeNow(bytes) {
-  ready(new WebAssembly.Instance(new WebAssembly.Module(bytes)));
+  wasm = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports;
 }
 
 /** An error with a code: FULL, NOT_A_FILTER, BAD_OPTIONS, CANNOT_MERGE, FREED or FAILED. */
@@ -142,24 +132,24 @@ const freed = new FinalizationRegistry(({ free, number }) => free(number));
 const ARRIVAL = 1;
 const GIVEN = 2;
 
-/** A value in the module's memory, freed with the object that refers to it. `on` are its functions. */
+/** A filter in the module's memory, freed with the object that refers to it. */
 class Held {
   #number;
-  constructor(on, number) {
-    this.on = on;
+  constructor(number) {
     this.#number = number;
-    this.clock = on.clock?.(number);
-    freed.register(this, { free: on.free, number }, this);
+    this.clock = wasm.filter_clock(number);
+    // This module: the package may be initialized anew.
+    freed.register(this, { free: wasm.filter_free, number }, this);
   }
   get number() {
     if (this.#number === undefined) throw new CouaError("FREED", "the filter was freed");
-    if (this.clock === ARRIVAL) this.on.advance(this.#number, Date.now());
+    if (this.clock === ARRIVAL) wasm.filter_advance(this.#number, Date.now());
     return this.#number;
   }
   free() {
     if (this.#number === undefined) return;
     freed.unregister(this);
-    this.on.free(this.#number);
+    wasm.filter_free(this.#number);
     this.#number = undefined;
   }
 }
@@ -229,10 +219,10 @@ export class CuckooFilter {
       [this.#held] = options;
     } else {
       giveOptions(options);
-      const found = calls.new();
+      const found = wasm.filter_new();
       // The library's name of an option, used in the only message that has one.
       if (found < 0) throw new CouaError("BAD_OPTIONS", outputText().replace("max_items", "maxItems"));
-      this.#held = new Held(calls, found);
+      this.#held = new Held(found);
     }
     // An own property: a filter cannot be sent to another thread, and structuredClone reports this.
     this.free = () => this.#held.free();
@@ -242,27 +232,27 @@ export class CuckooFilter {
     const view = viewOf(bytes);
     if (!view) throw new TypeError(`load needs bytes, such as an ArrayBuffer (found ${kindOf(bytes)})`);
     give(view);
-    const held = new Held(calls, checked(calls.load(), "NOT_A_FILTER"));
+    const held = new Held(checked(wasm.filter_load(), "NOT_A_FILTER"));
     const filter = new this(held);
     if (filter.#held === held) return filter;
     throw new TypeError(`load: the constructor of ${this.name} must pass its arguments to super`);
   }
 
   save() {
-    checked(calls.save(this.#held.number));
+    checked(wasm.filter_save(this.#held.number));
     return output().slice();
   }
 
   /** Does something with a key. */
   #one(verb, key, time = NaN) {
     giveKey(key);
-    return checked(calls.one(this.#held.number, verb, time), "FULL");
+    return checked(wasm.filter_one(this.#held.number, verb, time), "FULL");
   }
 
   /** The same with many keys. The filter's number is used after they were given, because an iterator may free the filter. */
   #each(verb, keys, answers = outputAnswers) {
     const all = giveKeys(keys);
-    const done = checked(calls.each(this.#held.number, verb));
+    const done = checked(wasm.filter_each(this.#held.number, verb));
     if (done < all) throw stopped(outputText(), done);
     return answers();
   }
@@ -326,17 +316,17 @@ export class CuckooFilter {
   }
 
   clear() {
-    calls.clear(this.#held.number);
+    wasm.filter_clear(this.#held.number);
   }
 
   merge(other) {
     if (!(other instanceof CuckooFilter)) throw new TypeError(`merge needs a CuckooFilter (found ${kindOf(other)})`);
-    checked(calls.merge(this.#held.number, other.#held.number), "CANNOT_MERGE");
+    checked(wasm.filter_merge(this.#held.number, other.#held.number), "CANNOT_MERGE");
     return this;
   }
 
   advance(time) {
-    calls.advance(this.#held.number, timeOf(this.#held, time ?? NaN));
+    wasm.filter_advance(this.#held.number, timeOf(this.#held, time ?? NaN));
   }
 
   get size() {
@@ -344,7 +334,7 @@ export class CuckooFilter {
   }
 
   describe() {
-    checked(calls.describe(this.#held.number));
+    checked(wasm.filter_describe(this.#held.number));
     return outputJson();
   }
 
@@ -358,15 +348,12 @@ export class CuckooFilter {
 
   /** The place of the key, if it is present. */
   locate(key) {
-    giveKey(key);
-    checked(calls.locate(this.#held.number));
-    return outputJson();
+    return locateIn(this.save(), key);
   }
 
-  /** The segments, with their slots if requested, and the overflow table. */
-  table({ slots = true } = {}) {
-    checked(calls.table(this.#held.number, Number(slots)));
-    return outputJson();
+  /** The segments and their slots, and the overflow table. */
+  table() {
+    return tablesIn(this.save())[0];
   }
 }
 // For `using filter = new CuckooFilter()`.
@@ -382,67 +369,23 @@ export function plan(items, rate) {
   return outputJson();
 }
 
-/** Inspects the file of a filter of `size` bytes: `read(offset, length)` returns up to `length` of them. */
-export class FilterFile {
-  #held;
-  #read;
+/** Gives the module a snapshot to look into. */
+function take(snapshot) {
+  give(snapshot);
+  checked(wasm.snapshot_take());
+}
 
-  constructor(size, read) {
-    this.#held = new Held({ free: wasm.file_free }, wasm.file_new(size));
-    this.#read = read;
-  }
+/** The tables of a snapshot: one, or the template and the generations of a window. */
+export function tablesIn(snapshot) {
+  take(snapshot);
+  checked(wasm.snapshot_tables());
+  return outputJson();
+}
 
-  /** Repeats a call until it needs no more bytes. */
-  async #ask(question, reading = () => {}) {
-    for (;;) {
-      if (checked(question()) === 1) return outputJson();
-      const { offset, length } = outputJson();
-      reading(offset);
-      const bytes = await this.#read(offset, length);
-      if (bytes.length === 0) throw new Error(`the file ended at byte ${offset}: it changed meanwhile`);
-      give(bytes);
-      wasm.file_give(this.#held.number, offset);
-    }
-  }
-
-  open() {
-    return this.#ask(() => wasm.file_open(this.#held.number));
-  }
-
-  /** Sets the secret key of the file's hash: 16 bytes. */
-  setKey(key) {
-    give(key);
-    checked(wasm.file_key(this.#held.number));
-  }
-
-  /** The contents of the log; `reading` is called regularly with the position in the file. */
-  log(reading) {
-    return this.#ask(() => wasm.file_log(this.#held.number), reading);
-  }
-
-  /** The copies of a key that the log inserts and removes. */
-  logged(table, key, reading) {
-    return this.#ask(() => {
-      giveKey(key);
-      return wasm.file_logged(this.#held.number, table);
-    }, reading);
-  }
-
-  segment(table, segment, buckets = []) {
-    return this.#ask(() => {
-      give(new Uint8Array(Uint32Array.from(buckets).buffer));
-      return wasm.file_segment(this.#held.number, table, segment);
-    });
-  }
-
-  locate(table, key) {
-    return this.#ask(() => {
-      giveKey(key);
-      return wasm.file_locate(this.#held.number, table);
-    });
-  }
-
-  free() {
-    this.#held.free();
-  }
+/** The place of a key in a table of a snapshot, and what is there. */
+export function locateIn(snapshot, key, table = 0) {
+  take(snapshot);
+  giveKey(key);
+  checked(wasm.snapshot_locate(table));
+  return outputJson();
 }

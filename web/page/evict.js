@@ -152,7 +152,7 @@ async function measureChains() {
   const coua = new CuckooFilter(LARGE);
   const points = { coua: [], textbook: [] };
   let before = coua.table();
-  const slots = before.parameters.segmentSlots;
+  const slots = before.segmentSlots;
   const textbook = new TextbookFilter(slots / BUCKET_SLOTS);
   for (let n = 0; n <= slots * 0.99; n += 1) {
     coua.insert(`key-${n}`);

@@ -33,7 +33,7 @@ async function measureGrowth(each) {
     const wrong = strangers.filter((_, n) => ofChain.some((all) => all[n])).length;
     const { memoryBytes } = coua.describe();
     records.push({
-      items: step * GROW_STEP, ...coua.table({ slots: false }), memory: memoryBytes, place: coua.locate(GROW_KEY),
+      items: step * GROW_STEP, ...coua.table(), memory: memoryBytes, place: coua.locate(GROW_KEY),
       coua: answers.filter(Boolean).length / STRANGERS, chain: wrong / STRANGERS, filters: chain.length,
     });
     each();
@@ -53,7 +53,7 @@ function addToChain(chain, keys) {
 }
 
 /** The bits of a hash that the filter keeps, cut in three. */
-export function rulerParts({ place: { segment, primary, fingerprint, fingerprintBits }, segments, parameters: { buckets } }) {
+export function rulerParts({ place: { segment, primary, fingerprint, fingerprintBits }, segments, buckets }) {
   const { prefix, depth } = segments[segment];
   const part = (name, bits, digits) => el("span", { class: name, style: `flex-grow:${bits}` }, el("b", {}, digits),
     el("small", {}, t(name, { bits: number(bits, 1) })));
@@ -79,7 +79,7 @@ export function growth(root, save) {
       items: number(now.items), segments: now.segments.length, bits: bits.join(" / "), memory: size(now.memory),
     });
     ruler.replaceChildren(...rulerParts(now));
-    bar.replaceChildren(segmentBars(`${t("growSegments")}. ${text.textContent}`, now.segments, now.parameters.segmentSlots));
+    bar.replaceChildren(segmentBars(`${t("growSegments")}. ${text.textContent}`, now.segments, now.segmentSlots));
     const series = (name) => records.map((record) => [record.items, record[name]]);
     chainText.textContent = t("growChartText", {
       chain: percent(now.chain), filters: now.filters, coua: percent(now.coua), promised: percent(GROW_RATE),

@@ -88,7 +88,7 @@ export function positives(root, save) {
     state.bits = value;
     show();
   } });
-  const { buckets } = new CuckooFilter(SMALL).table().parameters;
+  const { buckets } = new CuckooFilter(SMALL).table();
   root.append(paragraph("fp1"), el("div", { class: "controls" }, button("fpSearch", search)), found, place,
     paragraph("fp2", { buckets }), el("div", { class: "controls" }, bits.node), text,
     el("h3", {}, t("fpCurve")), figure);

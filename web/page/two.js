@@ -10,7 +10,7 @@ export function two(root, save) {
   const filter = new CuckooFilter(SMALL);
   others.forEach((bird) => filter.add(bird));
   const before = filter.table();
-  const { buckets } = before.parameters;
+  const { buckets } = before;
   const input = el("input", { type: "text", value: state.key, autocomplete: "off", maxlength: 40 });
 
   /** The table with the key inserted. */

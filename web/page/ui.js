@@ -217,13 +217,13 @@ export function bucketTable({ buckets, slots = BUCKET_SLOTS, first = 0, label, c
 }
 
 /** The slots in use of a filter with one segment, by number. */
-export const slotsOf = (table) => new Map((table.segments[0].slots ?? []).map((slot) => [slot.n, slot]));
+export const slotsOf = (table) => new Map(table.slots.map((slot) => [slot.n, slot]));
 
 /** The table of a filter with one segment. The buckets of `place` are framed; `cell` changes slots in use. */
 export function filterTable(table, { label, place, cell = () => ({}) }) {
   const used = slotsOf(table);
   return bucketTable({
-    buckets: table.parameters.buckets, label,
+    buckets: table.buckets, label,
     heading: (n) => {
       const kind = ["primary", "alternate"].find((name) => place?.[name] === n);
       return { text: String(n), kind, link: kind };

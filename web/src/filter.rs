@@ -2,21 +2,18 @@
 
 #![expect(unsafe_code, reason = "the names of exported functions")]
 
-use std::io::Cursor;
-
-use coua::inspect::{Contents, TableView};
 use coua::window::{Clock, Generations, When};
-use coua::{Filter, Full, IfPresent, KeyHash, Load, LoadError};
+use coua::{Filter, Full, IfPresent, KeyHash, Load};
 
-use crate::options::Options;
+use crate::options;
 use crate::state::{Keys, number_of, with};
-use crate::view::{Description, Located, TableShown};
+use crate::view::Description;
 
 /// Makes a filter from the options in the input. Returns its number.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_new() -> i32 {
     with(|state| {
-        let built = Options { input: &state.input }.build();
+        let built = options::build(&state.input);
         let number = built.map(|filter| state.filters.add(filter));
         state.settle(number)
     })
@@ -36,7 +33,7 @@ pub(crate) extern "C" fn filter_load() -> i32 {
 
 /// Writes the snapshot into the output.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_save(number: i32) -> i32 {
+pub(crate) extern "C" fn filter_save(number: usize) -> i32 {
     with(|state| {
         let length = state.filters.get(number).writer().map_or(u64::MAX, |it| it.length());
         let reserved = state.empty_output(usize::try_from(length).unwrap_or(usize::MAX));
@@ -50,7 +47,7 @@ pub(crate) extern "C" fn filter_save(number: i32) -> i32 {
 
 /// Frees the filter.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_free(number: i32) {
+pub(crate) extern "C" fn filter_free(number: usize) {
     with(|state| state.filters.remove(number));
 }
 
@@ -68,7 +65,7 @@ const COUNT: Verb = 4;
 // Not inlined: single calls and batches share the code.
 #[inline(never)]
 fn call(filter: &mut Generations, verb: Verb, key: &[u8], time: f64) -> Result<u64, Full> {
-    let hash = hash(filter, key);
+    let hash = filter.hasher().hash(key);
     match verb {
         INSERT => insert(filter, hash, IfPresent::AddCopy, time),
         INSERT_UNIQUE => insert(filter, hash, IfPresent::Skip, time),
@@ -98,7 +95,7 @@ fn insert(
 
 /// Does this with the key in the input. Returns the answer.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_one(number: i32, verb: Verb, time: f64) -> f64 {
+pub(crate) extern "C" fn filter_one(number: usize, verb: Verb, time: f64) -> f64 {
     with(|state| {
         let answer = call(state.filters.get(number), verb, &state.input, time);
         answer.map_or_else(|full| state.fail(full).into(), |answer| answer as f64)
@@ -109,7 +106,7 @@ pub(crate) extern "C" fn filter_one(number: i32, verb: Verb, time: f64) -> f64 {
 /// key, of one byte, or of eight for a count. Returns how many were done; if fewer than there are, the output is a
 /// message.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_each(number: i32, verb: Verb) -> i32 {
+pub(crate) extern "C" fn filter_each(number: usize, verb: Verb) -> i32 {
     with(|state| {
         let width = if verb == COUNT { 8 } else { 1 };
         if let Err(refused) = state.empty_output(width * Keys(&state.input).count()) {
@@ -133,7 +130,7 @@ pub(crate) extern "C" fn filter_each(number: i32, verb: Verb) -> i32 {
 
 /// Forgets all items. A window keeps its clock.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_clear(number: i32) {
+pub(crate) extern "C" fn filter_clear(number: usize) {
     with(|state| {
         let filters = state.filters.get(number).filters_mut();
         filters.for_each(|(_, filter)| filter.clear());
@@ -142,7 +139,7 @@ pub(crate) extern "C" fn filter_clear(number: i32) {
 
 /// Adds the items of another filter that are absent; of a window, every item with its time.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
+pub(crate) extern "C" fn filter_merge(number: usize, other: usize) -> i32 {
     with(|state| {
         if number == other {
             return 0;
@@ -158,7 +155,7 @@ pub(crate) extern "C" fn filter_merge(number: i32, other: i32) -> i32 {
 
 /// 1: the filter needs the current time; 2: its items have times; 0: neither.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_clock(number: i32) -> i32 {
+pub(crate) extern "C" fn filter_clock(number: usize) -> i32 {
     with(|state| match state.filters.get(number).window().map(|window| window.clock()) {
         None | Some(Clock::Count) => 0,
         Some(Clock::Arrival) => 1,
@@ -168,59 +165,15 @@ pub(crate) extern "C" fn filter_clock(number: i32) -> i32 {
 
 /// Tells a window the time, in milliseconds since 1970.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_advance(number: i32, time: f64) {
+pub(crate) extern "C" fn filter_advance(number: usize, time: f64) {
     with(|state| state.filters.get(number).advance(time as u64));
 }
 
 /// Describes the filter (JSON).
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_describe(number: i32) -> i32 {
+pub(crate) extern "C" fn filter_describe(number: usize) -> i32 {
     with(|state| {
         let description = Description::of(state.filters.get(number));
         state.answer(&description, 0)
     })
-}
-
-/// The place of the key in the input, if present (JSON).
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_locate(number: i32) -> i32 {
-    with(|state| {
-        let filter = state.filters.get(number);
-        let hash = hash(filter, &state.input);
-        match view_of(filter) {
-            Ok((view, _)) => state.answer(&Located::of(&view, hash), 0),
-            Err(error) => state.fail(error),
-        }
-    })
-}
-
-/// The whole table (JSON); without the slots if `with_slots` is 0.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_table(number: i32, with_slots: i32) -> i32 {
-    with(|state| {
-        let shown = view_of(state.filters.get(number)).and_then(|(view, mut file)| {
-            let mut shown = TableShown::of(&view);
-            if with_slots != 0 {
-                shown.add_slots(&view, &mut file)?;
-            }
-            Ok(shown)
-        });
-        match shown {
-            Ok(shown) => state.answer(&shown, 0),
-            Err(error) => state.fail(error),
-        }
-    })
-}
-
-fn hash(filter: &Generations, key: &[u8]) -> KeyHash {
-    filter.hasher().hash(key)
-}
-
-/// The filter's snapshot, as a file would show it.
-fn view_of(filter: &Generations) -> Result<(TableView, Cursor<Vec<u8>>), LoadError> {
-    let mut bytes = Vec::new();
-    filter.write_to(&mut bytes)?;
-    let mut file = Cursor::new(bytes);
-    let mut contents = Contents::read(&mut file)?;
-    Ok((contents.tables.swap_remove(0), file))
 }

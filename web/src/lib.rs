@@ -6,13 +6,10 @@
 
 #![expect(unsafe_code, reason = "the names of exported functions")]
 
-mod file;
 mod filter;
-mod log;
-mod opened;
 mod options;
 mod plan;
-mod sparse;
+mod snapshot;
 mod state;
 mod view;
 

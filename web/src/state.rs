@@ -6,7 +6,7 @@ use std::fmt::Display;
 use coua::window::Generations;
 use serde::Serialize;
 
-use crate::opened::OpenFile;
+use crate::snapshot::Snapshot;
 
 /// The result of a failed call; the output is the message.
 pub(crate) const FAILED: i32 = -1;
@@ -18,8 +18,8 @@ const LARGE: usize = 1 << 24;
 pub(crate) struct State {
     pub(crate) input: Vec<u8>,
     pub(crate) output: Vec<u8>,
-    pub(crate) filters: Slab<Generations>,
-    pub(crate) files: Slab<OpenFile>,
+    pub(crate) filters: Filters,
+    pub(crate) snapshot: Option<Snapshot>,
 }
 
 thread_local! {
@@ -77,37 +77,31 @@ pub(crate) fn number_of(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// Values with numbers by which JavaScript names them.
-pub(crate) struct Slab<T> {
-    values: Vec<Option<T>>,
-}
+/// Filters with numbers by which JavaScript names them.
+#[derive(Default)]
+pub(crate) struct Filters(Vec<Option<Generations>>);
 
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Self { values: Vec::new() }
-    }
-}
+const THERE: &str = "JavaScript names a filter that is there";
 
-impl<T> Slab<T> {
-    /// Adds a value. Returns its number.
-    pub(crate) fn add(&mut self, value: T) -> i32 {
-        let free = self.values.iter().position(Option::is_none);
+impl Filters {
+    /// Adds a filter. Returns its number.
+    pub(crate) fn add(&mut self, filter: Generations) -> i32 {
+        let free = self.0.iter().position(Option::is_none);
         let number = free.unwrap_or_else(|| {
-            self.values.push(None);
-            self.values.len() - 1
+            self.0.push(None);
+            self.0.len() - 1
         });
-        self.values[number] = Some(value);
+        self.0[number] = Some(filter);
         number_of(number)
     }
 
-    /// The value of this number.
+    /// The filter of this number.
     ///
     /// # Panics
     ///
     /// If it was removed, or never was: the JavaScript around it is wrong.
-    pub(crate) fn get(&mut self, number: i32) -> &mut T {
-        let value = usize::try_from(number).ok().and_then(|at| self.values.get_mut(at)?.as_mut());
-        value.expect("the number of a value that is there")
+    pub(crate) fn get(&mut self, number: usize) -> &mut Generations {
+        self.0[number].as_mut().expect(THERE)
     }
 
     /// Two different ones, the second to be read.
@@ -115,18 +109,13 @@ impl<T> Slab<T> {
     /// # Panics
     ///
     /// As [`get`](Self::get).
-    pub(crate) fn pair(&mut self, first: i32, second: i32) -> (&mut T, &T) {
-        let at = [first, second].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
-        let pair = self.values.get_disjoint_mut(at).ok();
-        let [first, second] = pair.expect("numbers of two values");
-        let value = "the number of a value that is there";
-        (first.as_mut().expect(value), second.as_ref().expect(value))
+    pub(crate) fn pair(&mut self, first: usize, second: usize) -> (&mut Generations, &Generations) {
+        let [first, second] = self.0.get_disjoint_mut([first, second]).expect(THERE);
+        (first.as_mut().expect(THERE), second.as_ref().expect(THERE))
     }
 
-    pub(crate) fn remove(&mut self, number: i32) {
-        if let Some(value) = usize::try_from(number).ok().and_then(|at| self.values.get_mut(at)) {
-            *value = None;
-        }
+    pub(crate) fn remove(&mut self, number: usize) {
+        self.0[number] = None;
     }
 }
 

@@ -1,15 +1,15 @@
-//! Views of a table for JavaScript.
+//! Views of a filter for JavaScript.
 
-use std::io::{Read, Seek};
+use std::io::Cursor;
 
-use coua::inspect::{Choice, Overflow, Place, SegmentInfo, Slot, TableView};
+use coua::inspect::{Choice, Place, SegmentInfo, Slot, TableView};
 use coua::window::{AgeFrom, Clock, Generations, Window};
-use coua::{HashAlgorithm, KeyHash, LoadError};
+use coua::{KeyHash, LoadError};
 use serde::Serialize;
 
 /// A hash as sixteen digits: JavaScript's numbers do not hold it.
-fn hex(hash: u64) -> String {
-    format!("{hash:016x}")
+fn hex(hash: KeyHash) -> String {
+    format!("{:016x}", hash.to_u64())
 }
 
 /// A filter in numbers.
@@ -81,7 +81,7 @@ impl WindowShown {
     }
 }
 
-/// The place of a key.
+/// The place of a key, and what is there.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Located {
@@ -93,27 +93,39 @@ pub(crate) struct Located {
     fingerprint_bits: u32,
     /// The distance from the primary bucket to the alternate one; the way back subtracts it.
     step: u64,
-    buckets: u64,
     /// The stored part of the key's hash: equal for keys that the filter cannot distinguish.
     representative: String,
+    /// The slots in use of both buckets.
+    slots: Vec<SlotShown>,
+    /// Copies in the overflow table.
+    overflowed: u64,
 }
 
 impl Located {
-    pub(crate) fn of(view: &TableView, hash: KeyHash) -> Self {
+    pub(crate) fn of(
+        view: &TableView,
+        snapshot: &mut Cursor<Vec<u8>>,
+        key: &[u8],
+    ) -> Result<Self, LoadError> {
+        let hash = view.hasher(None)?.hash(key);
         let Place { segment, primary, alternate, fingerprint, representative, .. } =
             view.locate(hash);
         let buckets = view.parameters().buckets;
-        Self {
-            hash: hex(hash.to_u64()),
+        let mut slots = view.slots(snapshot, segment)?;
+        slots.retain(|slot| [primary, alternate].contains(&slot.bucket));
+        let entry = view.overflow().iter().find(|entry| entry.representative == representative);
+        Ok(Self {
+            hash: hex(hash),
             segment,
             primary,
             alternate,
             fingerprint,
             fingerprint_bits: view.segments()[segment].fingerprint_bits,
             step: (alternate + buckets - primary) % buckets,
-            buckets,
-            representative: hex(representative.to_u64()),
-        }
+            representative: hex(representative),
+            slots: slots.iter().map(SlotShown::of).collect(),
+            overflowed: entry.map_or(0, |entry| entry.extra + entry.without_slot),
+        })
     }
 }
 
@@ -121,28 +133,26 @@ impl Located {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TableShown {
-    parameters: ParametersShown,
-    segments: Vec<SegmentShown>,
-    overflow: Vec<OverflowShown>,
-    /// Entries of the overflow table; the first are shown.
-    overflow_entries: usize,
-}
-
-/// Entries of the overflow table that are shown.
-const MOST_OVERFLOW: usize = 1000;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ParametersShown {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<u64>,
     buckets: u64,
     segment_slots: u64,
     hash_bits: f64,
     length: u64,
     stored: u64,
-    /// Missing: keys are hashed with a secret key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seed: Option<String>,
+    /// Whether keys are hashed with a secret key.
+    is_keyed: bool,
+    segments: Vec<SegmentShown>,
+    /// The slots in use, if there are few.
+    slots: Vec<SlotShown>,
+    /// Entries of the overflow table.
+    overflow_entries: usize,
+    extra: u64,
+    without_slot: u64,
 }
+
+/// The most slots of a table that is drawn as a whole.
+const FEW_SLOTS: u64 = 1024;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -152,13 +162,11 @@ struct SegmentShown {
     occupied: u32,
     slot_bits: u32,
     fingerprint_bits: u32,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    slots: Vec<SlotShown>,
 }
 
 /// A slot in use. The short names keep long lists short.
 #[derive(Serialize)]
-pub(crate) struct SlotShown {
+struct SlotShown {
     /// Its number in the segment.
     n: u64,
     /// The bucket of its item.
@@ -173,88 +181,49 @@ pub(crate) struct SlotShown {
     r: String,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct OverflowShown {
-    representative: String,
-    extra: u64,
-    without_slot: u64,
-}
-
 impl TableShown {
-    pub(crate) fn of(view: &TableView) -> Self {
-        let entries = view.overflow();
-        Self {
-            parameters: ParametersShown::of(view),
-            segments: view.segments().iter().map(SegmentShown::of).collect(),
-            overflow: entries.iter().take(MOST_OVERFLOW).map(OverflowShown::of).collect(),
-            overflow_entries: entries.len(),
-        }
-    }
-
-    /// Adds the slots of all segments.
-    pub(crate) fn add_slots<R: Read + Seek>(
-        &mut self,
-        view: &TableView,
-        file: &mut R,
-    ) -> Result<(), LoadError> {
-        for (number, segment) in self.segments.iter_mut().enumerate() {
-            segment.slots = view.slots(file, number)?.iter().map(SlotShown::of).collect();
-        }
-        Ok(())
-    }
-}
-
-impl ParametersShown {
-    fn of(view: &TableView) -> Self {
-        let found = view.parameters();
-        let seed = found.hasher.and_then(|hasher| match hasher.algorithm() {
-            HashAlgorithm::Xxh3 { seed } => Some(seed.to_string()),
-            _ => None,
-        });
-        Self {
+    pub(crate) fn of(view: &TableView, snapshot: &mut Cursor<Vec<u8>>) -> Result<Self, LoadError> {
+        let (found, segments) = (view.parameters(), view.segments());
+        let is_small = found.segment_slots * segments.len() as u64 <= FEW_SLOTS;
+        let slots = if is_small { view.slots(snapshot, 0)? } else { Vec::new() };
+        Ok(Self {
+            generation: view.generation(),
             buckets: found.buckets,
             segment_slots: found.segment_slots,
             hash_bits: found.hash_bits,
             length: found.len,
             stored: found.stored,
-            seed,
-        }
+            is_keyed: found.hasher.is_none(),
+            segments: segments.iter().map(SegmentShown::of).collect(),
+            slots: slots.iter().map(SlotShown::of).collect(),
+            overflow_entries: view.overflow().len(),
+            extra: view.overflow().iter().map(|entry| entry.extra).sum(),
+            without_slot: view.overflow().iter().map(|entry| entry.without_slot).sum(),
+        })
     }
 }
 
 impl SegmentShown {
     fn of(segment: &SegmentInfo) -> Self {
         Self {
-            prefix: hex(segment.prefix),
+            prefix: format!("{:016x}", segment.prefix),
             depth: segment.depth,
             occupied: segment.occupied,
             slot_bits: segment.slot_bits,
             fingerprint_bits: segment.fingerprint_bits,
-            slots: Vec::new(),
         }
     }
 }
 
 impl SlotShown {
-    pub(crate) fn of(slot: &Slot) -> Self {
+    fn of(slot: &Slot) -> Self {
         Self {
             n: slot.number,
             b: slot.bucket,
             o: slot.other_bucket,
             f: slot.fingerprint,
             c: u8::from(slot.choice == Choice::Alternate),
-            r: hex(slot.representative.to_u64()),
-        }
-    }
-}
-
-impl OverflowShown {
-    fn of(entry: &Overflow) -> Self {
-        Self {
-            representative: hex(entry.representative.to_u64()),
-            extra: entry.extra,
-            without_slot: entry.without_slot,
+            r: hex(slot.representative),
         }
     }
 }

@@ -2,12 +2,12 @@
 // node library.mjs COUA_JS COUA_WASM SNAPSHOTS
 
 import assert from "node:assert/strict";
-import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const [script, module, snapshots] = process.argv.slice(2);
-const { CuckooFilter, FilterFile, initialize } = await import(pathToFileURL(script));
+const { CuckooFilter, initialize, locateIn, tablesIn } = await import(pathToFileURL(script));
 const compiled = await WebAssembly.compile(readFileSync(module));
 assert.deepEqual(WebAssembly.Module.imports(compiled), [], "the module imports nothing");
 await initialize(readFileSync(module));
@@ -79,25 +79,23 @@ for (let n = 0; n < some; n += 1) assert.ok(large.has(`item-${n}`));
 assert.ok(large.describe().segments > 100);
 console.log("3,000,000 items: none lost");
 
-/** A file that is read in slices shows what the filter shows, and wants little of it. */
-const bytes = large.save();
-let read = 0;
-const file = new FilterFile(bytes.length, (offset, length) => {
-  read += length;
-  return bytes.subarray(offset, offset + length);
-});
-const found = await file.open();
-assert.equal(found.tables[0].table.parameters.length, some);
-assert.ok(read < bytes.length / 50, `${read} of ${bytes.length} bytes were read`);
+/** A snapshot shows what the filter answers. */
+const snapshotOfLarge = large.save();
+const [table] = tablesIn(snapshotOfLarge);
+assert.deepEqual([table.length, table.segments.length, table.isKeyed], [some, large.describe().segments, false]);
 for (let n = 0; n < 20; n += 1) {
-  const { located } = await file.locate(0, `item-${n}`);
-  const slots = await file.segment(0, located.segment, [located.primary, located.alternate]);
-  assert.ok(slots.some((slot) => slot.r === located.representative));
+  const { representative, slots } = locateIn(snapshotOfLarge, `item-${n}`);
+  assert.ok(slots.some((slot) => slot.r === representative));
 }
-console.log("a file is read in slices");
+for (const key of ["stranger", "stranger too"]) {
+  const { representative, slots } = large.locate(key);
+  assert.ok(slots.length > 0 && slots.every((slot) => slot.r !== representative));
+}
+console.log("a look into a snapshot");
 
 /** What is wrong is said, and nothing traps. */
 assert.throws(() => CuckooFilter.load(new Uint8Array(10)), /not a Coua filter/);
+assert.throws(() => tablesIn(new Uint8Array(10)), /not a Coua filter/);
 const small = new CuckooFilter({ capacity: 100, rate: 0.01 });
 assert.throws(() => small.addMany(Array.from({ length: 200 }, (_, n) => `${n}`)), /full/);
 assert.equal(small.size, 100);
@@ -123,26 +121,6 @@ function limited(wasm, pages) {
   return Buffer.concat([wasm.subarray(0, at), Buffer.from([MEMORY, ...leb(memory.length), ...memory]), wasm.subarray(body + read(at + 1))]);
 }
 await initialize(limited(readFileSync(module), 1024));
-
-/** A log that is larger than memory is read slice by slice. */
-const path = join(snapshots, "long.coua");
-const opened = openSync(path);
-const long = new FilterFile(statSync(path).size, (offset, length) => {
-  const slice = Buffer.alloc(length);
-  return slice.subarray(0, readSync(opened, slice, 0, length, offset));
-});
-const { bytes: whole, snapshotBytes } = await long.open();
-assert.ok(whole - snapshotBytes > 64 << 20);
-let told = 0;
-const log = await long.log(() => (told += 1));
-assert.deepEqual([log.inserted, log.removed, log.transactions], [9_000_000, 1, 10]);
-assert.ok(told > 5);
-assert.deepEqual(await long.logged(0, "key-7"), { inserted: 1, removed: 1 });
-assert.deepEqual(await long.logged(0, "key-8"), { inserted: 1, removed: 0 });
-assert.deepEqual(await long.logged(0, "stranger"), { inserted: 0, removed: 0 });
-closeSync(opened);
-long.free();
-console.log(`a log of ${whole - snapshotBytes} bytes is read in 64 MiB of memory`);
 
 /** Memory that is refused is an error, at once and each time, and nothing is lost. */
 const growing = new CuckooFilter();

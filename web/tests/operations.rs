@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use coua::{CuckooFilter, CuckooFilterBuilder, KeyHasher};
-use coua_store::Options;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(env::args_os().nth(1).ok_or("the folder to write to is missing")?);
@@ -14,26 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write(new().capacity(100), &folder.join("growing.coua"))?;
     write(new().capacity(300_000).hash_bits(40), &folder.join("large.coua"))?;
     let seeded = new().capacity(1000).hash_bits(40).hasher(KeyHasher::xxh3(u64::MAX));
-    write(seeded, &folder.join("seeded.coua"))?;
-    write_long_log(&folder.join("long.coua"))
-}
-
-/// A file of which nearly all is log.
-fn write_long_log(path: &Path) -> Result<(), Box<dyn Error>> {
-    if path.exists() {
-        fs::remove_file(path)?;
-    }
-    let mut store = Options::new().max_log(u64::MAX).create(path, CuckooFilter::new)?;
-    store.commit()?;
-    for part in 0..9 {
-        let keys: Vec<_> =
-            (0..1_000_000).map(|n| format!("key-{}", part * 1_000_000 + n)).collect();
-        store.insert_batch(&keys)?;
-        store.commit()?;
-    }
-    store.remove("key-7");
-    store.commit()?;
-    Ok(())
+    write(seeded, &folder.join("seeded.coua"))
 }
 
 /// The operations: `tests/library.mjs` has them too.

@@ -6,7 +6,6 @@ use crate::filter::{Location, Secret, check_files, filter_file, server};
 use crate::output::refuse_filter;
 use crate::terminal::{Failure, Result, Verbosity, print, size};
 use coua::window::Generations;
-use coua_store::Options;
 use serde::Serialize;
 use std::fs;
 use std::io::Write;
@@ -35,9 +34,9 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 /// library itself: it shows insertion, eviction, removal and growth step by step, in English and Chinese. Nothing is
 /// sent anywhere.
 ///
-/// With FILTER the page also shows that filter: items, rate, segments and their load, overflow table, generations, log;
-/// and with --key, the slots of a key. A filter of more than 16 MiB is chosen in the page instead. The secret key of the
-/// filter's hash is not in the page.
+/// With FILTER, of at most 16 MiB, the page also shows that filter: items, rate, segments and their load, overflow table,
+/// generations, and where a key is. The secret key of the filter's hash is not in the page: such a filter has answers
+/// only for the keys of --key.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExploreArgs {
     /// Filter to show: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
@@ -112,11 +111,11 @@ fn open(page: &Path) -> std::io::Result<()> {
 /// The most bytes of a filter in a page.
 const MOST: u64 = 16 << 20;
 
-/// A filter's file, and answers. The field names are those of `web/page/look.js`.
+/// A filter, and answers. The field names are those of `web/page/look.js`.
 #[derive(Serialize)]
 struct Excerpt {
     name: String,
-    /// The file in base64.
+    /// The snapshot in base64.
     bytes: String,
     /// Keys, with the number of copies of each.
     answers: Vec<(String, u64)>,
@@ -129,32 +128,30 @@ impl Excerpt {
             Location::File(path) => Self::of_file(&path, secret, keys),
             Location::Server(address) => {
                 let (filter, _) = server::pull(&address, verbosity)?;
-                let mut snapshot = Vec::new();
-                let written = filter.write_to(&mut snapshot);
-                written.map_err(|error| Failure::at(&address, error))?;
-                Self::new(address.to_string(), &snapshot, &filter, keys)
+                Self::new(address.to_string(), &filter, keys)
             }
         }
     }
 
     fn of_file(path: &Path, secret: &Secret, keys: &[String]) -> Result<Self> {
         check_files(secret, [path], None)?;
-        let mut view = filter_file::view(path, Options::new().expecting(0), secret)?;
-        clock::advance(&mut view.filter);
-        let failed = |error| Failure::io(path.display(), &error);
         let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
-        check_size(&name, fs::metadata(path).map_err(failed)?.len())?;
-        let bytes = fs::read(path).map_err(failed)?;
-        let excerpt = Self::new(name, &bytes, &view.filter, keys)?;
+        let metadata = fs::metadata(path).map_err(|error| Failure::io(path.display(), &error))?;
+        check_size(&name, metadata.len())?;
+        let mut view = filter_file::read(path, secret)?;
+        clock::advance(&mut view.filter);
+        let excerpt = Self::new(name, &view.filter, keys)?;
         view.check_origin()?;
         Ok(excerpt)
     }
 
-    fn new(name: String, bytes: &[u8], filter: &Generations, keys: &[String]) -> Result<Self> {
-        check_size(&name, bytes.len() as u64)?;
+    fn new(name: String, filter: &Generations, keys: &[String]) -> Result<Self> {
+        let mut snapshot = Vec::new();
+        filter.write_to(&mut snapshot).map_err(|error| Failure::at(&name, error))?;
+        check_size(&name, snapshot.len() as u64)?;
         let hashes: Vec<_> = keys.iter().map(|key| filter.hasher().hash(key.as_bytes())).collect();
         let answers = keys.iter().cloned().zip(filter.count_batch(&hashes)).collect();
-        Ok(Self { name, bytes: base64(bytes), answers })
+        Ok(Self { name, bytes: base64(&snapshot), answers })
     }
 
     /// JSON that cannot end the script element that it is in.
@@ -170,9 +167,8 @@ fn check_size(name: &str, bytes: u64) -> Result<()> {
         return Ok(());
     }
     let (found, most) = (size(bytes), size(MOST));
-    let reason = format!(
-        "is too large for a page ({found}, at most {most}); run `coua explore`, and choose the file there"
-    );
+    let reason =
+        format!("is too large for a page ({found}, at most {most}); `coua info` describes it");
     Err(Failure::at(name, reason))
 }
 
@@ -195,7 +191,7 @@ mod tests {
     use coua_store::Options;
 
     #[test]
-    fn the_file_and_the_answers_are_there() {
+    fn the_answers_are_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("<script>.coua");
         let mut store = Options::new().create(&path, CuckooFilter::new).unwrap();
@@ -206,17 +202,15 @@ mod tests {
         let asked = ["7", "4999", "</script><b>"].map(str::to_owned);
         let secret = Secret::default();
         let excerpt = Excerpt::of(&path, &secret, Verbosity::Normal, &asked).unwrap();
-        let bytes = fs::read(&path).unwrap();
-        assert_eq!(excerpt.bytes, base64(&bytes));
         let json = excerpt.to_json();
         assert!(!json.contains('<'), "it would end the element, or begin another");
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["name"], "<script>.coua");
         let counts = [0, 1, 2].map(|nth| read["answers"][nth][1].as_u64());
         assert_eq!(counts, [Some(2), Some(1), Some(0)]);
-        let filter = CuckooFilter::new().into();
-        let large = Excerpt::new("f".to_owned(), &vec![0; MOST as usize + 1], &filter, &[]);
-        assert!(large.err().unwrap().reason().starts_with("is too large for a page"));
+        let large = CuckooFilter::with_capacity(MOST, 0.01).unwrap().into();
+        let refused = Excerpt::new("f".to_owned(), &large, &[]).err().unwrap();
+        assert!(refused.reason().starts_with("is too large for a page"));
     }
 
     #[test]
