@@ -1,7 +1,7 @@
 //! Options for inputs: which files, where records end, which part is the key.
 
 use super::key_args::{Bytes, KeyArgs, TimeSource};
-use super::value::{self, TextEncoding};
+use super::value;
 use crate::clock;
 use crate::input::{Coding, Inputs, Until};
 use crate::key::{Dialect, DoneRecords, Hashing, KeySpec, Keys, Known, OnMissing, Wanted};
@@ -67,13 +67,6 @@ struct RecordArgs {
     #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped,
           conflicts_with_all = ["csv", "tsv"], allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
-
-    /// Encoding of the inputs, such as utf-16 or latin1 [default: bytes are not decoded]
-    ///
-    /// Records are decoded to UTF-8 and printed so. A byte order mark overrides this option. A record with bytes that are
-    /// invalid in its encoding has no key.
-    #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = value::encoding)]
-    encoding: Option<TextEncoding>,
 }
 
 impl InputArgs {
@@ -85,10 +78,8 @@ impl InputArgs {
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let mut keys = Keys::new(finder, self.keys.same_keys(), times);
         keys.allows_empty = missing == Some(OnMissing::Value);
-        let encoding = self.records.encoding.map(|it| it.0);
-        let coding = Coding { is_decompressed: true, encoding };
         let list = self.files_from.clone().filter(|_| !self.names_are_stdin());
-        let inputs = Inputs::new(&self.paths()?, coding).listed_in(list);
+        let inputs = Inputs::new(&self.paths()?, Coding::Recognized).listed_in(list);
         let format = self.format(&keys);
         let (hasher, wanted, comment) = (KeyHasher::default(), Wanted::Hash, self.keys.comment());
         let (known, done) = (Known::default(), DoneRecords::default());
@@ -102,7 +93,6 @@ impl InputArgs {
             known,
             done,
             comment,
-            is_decoded: encoding.is_some(),
         };
         let mut find = self.keys.finders();
         find.extend(self.records.given());
@@ -173,7 +163,6 @@ impl RecordArgs {
     fn given(&self) -> impl Iterator<Item = (String, Vec<String>)> {
         let all = [
             ("delimiter", self.delimiter.as_ref().map(|bytes| value::escape_all(bytes))),
-            ("encoding", self.encoding.map(|encoding| encoding.0.name().to_owned())),
             ("null", self.null.then(String::new)),
         ];
         let given = all.into_iter().filter_map(|(option, value)| Some((option, vec![value?])));

@@ -4,8 +4,6 @@ use crate::clock;
 use crate::filter::WindowLength;
 use crate::terminal::byte_of;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use encoding_rs::Encoding;
-use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -85,23 +83,6 @@ pub(crate) fn word<T: Copy + Send + Sync + 'static>(
     parser.map(move |text| {
         words.iter().find(|(name, ..)| **name == *text).expect("clap knows the words").1
     })
-}
-
-/// An encoding of texts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TextEncoding(pub(crate) &'static Encoding);
-
-impl Serialize for TextEncoding {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.name().serialize(serializer)
-    }
-}
-
-/// Parses a WHATWG encoding name. Those of encodings that are not decoded, for safety, are unknown.
-pub(crate) fn encoding(name: &str) -> Result<TextEncoding, &'static str> {
-    let encoding = Encoding::for_label_no_replacement(name.as_bytes()).map(TextEncoding);
-    encoding
-        .ok_or("unknown encoding; expected a name such as utf-16, utf-16be, latin1 or shift_jis")
 }
 
 /// Parses bytes with the escapes `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH`.

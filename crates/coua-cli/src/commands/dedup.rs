@@ -68,8 +68,6 @@ pub(crate) struct DedupArgs {
     output_dir: Option<PathBuf>,
 
     /// Append to output files; a CSV header is written only to an empty one, or must be equal
-    ///
-    /// With --encoding, an output must be UTF-8 text, as what is appended is.
     #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
           conflicts_with_all = ["restart", "output_dir"])]
     append: bool,
@@ -237,9 +235,6 @@ impl DedupArgs {
         }
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations(&reading.inputs)?;
-        if let Some(encoding) = reading.inputs.encoding() {
-            to.check_encoding(encoding, &reading.hashing.format, &self.known)?;
-        }
         let begun = to.begun().into_iter().flatten().map(|path| (path, to.coding(path)));
         reading.begin_headers(&begun.collect::<Vec<_>>())?;
         if let Some(headers) = &mut reading.begun {

@@ -206,8 +206,7 @@ impl Ahead {
     }
 
     fn cutter(&self, source: &Source, opened: &Opened) -> Option<Cutter> {
-        let is_plain = opened.compression().is_none() || self.coding.encoding.is_some();
-        if is_plain { None } else { Cutter::new(source, self.threads).ok().flatten() }
+        if opened.compression().is_none() { None } else { Cutter::new(source, self.threads).ok().flatten() }
     }
 
     fn read(&self, mut opened: Box<Opened>) -> StepResult {
@@ -289,7 +288,7 @@ mod tests {
                 Source::File(path)
             })
             .collect();
-        let coding = Coding { is_decompressed: true, encoding: None };
+        let coding = Coding::Recognized;
         let (two, stop) = (NonZeroUsize::new(2).unwrap(), Arc::new(CancelToken::new().unwrap()));
         let mut ahead = Ahead::new(&sources, coding, two, stop.clone());
         ahead.most_bytes = 3 * PIECE;

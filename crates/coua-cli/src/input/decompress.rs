@@ -1,7 +1,6 @@
 //! Recognizes compressed inputs, and unsupported ones, by their first bytes.
 
 use crate::input::Coding;
-use crate::input::decode::TextReader;
 use crate::input::tap::{Digest, Tap};
 use bzip2::bufread::MultiBzDecoder;
 use coua::snapshot::MAGIC;
@@ -114,8 +113,8 @@ const fn other(what: &'static str, magic: &'static [u8], remedy: &'static str) -
 
 const CONVERT: &str =
     "convert it to CSV or JSON lines, or use the Python modules coua.polars and coua.duckdb";
-const DECODE: &str = "use --encoding utf-16";
-const DECODE_32: &str = "pipe in the output of `iconv -f utf-32 -t utf-8`";
+const DECODE: &str = "pipe in the output of `iconv -f UTF-16 -t UTF-8`";
+const DECODE_32: &str = "pipe in the output of `iconv -f UTF-32 -t UTF-8`";
 const FILTER: &str = "name a file, not compressed, after --known or --filter";
 
 /// Formats that are not read, with what to do.
@@ -252,23 +251,20 @@ pub(super) struct Decoded {
 }
 
 pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::Result<Decoded> {
-    let (compression, start) =
-        if coding.is_decompressed { recognize(&mut tap)? } else { (None, Vec::new()) };
-    if coding.is_decompressed && coding.encoding.is_none() {
-        refuse_others(&start)?;
-    }
+    let (compression, start) = match coding {
+        Coding::Recognized => recognize(&mut tap)?,
+        Coding::Raw => (None, Vec::new()),
+    };
+    refuse_others(&start)?;
     if compression.is_none() {
         tap.digest().drop_all();
     }
     let digest = tap.digest();
     let all = Cursor::new(start).chain(tap);
-    let mut reader: Box<dyn Read + Send> = match compression {
+    let reader: Box<dyn Read + Send> = match compression {
         Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all), limit)?,
         None => Box::new(all),
     };
-    if let Some(encoding) = coding.encoding {
-        reader = Box::new(TextReader::new(reader, encoding));
-    }
     Ok(Decoded { compression: compression.map(|it| it.name), reader, digest })
 }
 

@@ -3,7 +3,6 @@
 mod ahead;
 mod current;
 mod cut;
-mod decode;
 mod decompress;
 mod lane;
 mod named;
@@ -19,7 +18,6 @@ pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, standard_input};
 use crate::terminal::{Failure, Result, Stream, message};
-use encoding_rs::{Encoding, UTF_8};
 use std::collections::HashSet;
 use std::env;
 use std::fs::{self, File, Metadata};
@@ -38,13 +36,13 @@ pub(crate) struct Inputs {
     list: Option<PathBuf>,
 }
 
-/// How to decode the bytes of inputs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Coding {
-    /// Compressed inputs are decompressed.
-    pub(crate) is_decompressed: bool,
-    /// The encoding of texts, which are decoded to UTF-8; none reads bytes unchanged.
-    pub(crate) encoding: Option<&'static Encoding>,
+/// How the bytes of inputs are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// Compressed inputs are recognized and decompressed. Formats that are not read are refused.
+    Recognized,
+    /// Bytes are read unchanged.
+    Raw,
 }
 
 /// Up to where to read.
@@ -113,11 +111,6 @@ impl Inputs {
     /// Other files, read in the same way.
     pub(crate) fn others(&self, paths: &[PathBuf]) -> Self {
         Self::new(paths, self.coding)
-    }
-
-    /// The encoding from which they are decoded, if it is not UTF-8.
-    pub(crate) fn encoding(&self) -> Option<&'static Encoding> {
-        self.coding.encoding.filter(|encoding| *encoding != UTF_8)
     }
 
     /// Whether standard input is one of them.

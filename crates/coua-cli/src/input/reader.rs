@@ -256,11 +256,14 @@ impl BlockReader {
         let end = self.format.bytes();
         match &self.format {
             RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => Some(
-                "contains NUL bytes, as no text does; use -0 if they end records, or --encoding (such as utf-16le)",
+                "contains NUL bytes, as no text does; use -0 if they end records, or pipe in the output of `iconv -f UTF-16 -t UTF-8`",
             ),
             _ if has(b'\n') == end.contains(&b'\n') && end != b"\r\n" => None,
             RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } => {
-                self.doubt_of_one_line(bytes)
+                let is_several = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
+                is_several.then_some(
+                    "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`",
+                )
             }
             _ if !has(b'\n') || memmem::find(bytes, end).is_some() => None,
             RecordFormat::Byte(0) => {
@@ -270,20 +273,6 @@ impl BlockReader {
                 "contains newlines, but not the bytes of --delimiter; without it, each line is a record",
             ),
         }
-    }
-
-    /// Why a line without an end looks like several, if it does.
-    fn doubt_of_one_line(&self, bytes: &[u8]) -> Option<&'static str> {
-        if memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len()) {
-            return Some(
-                "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`",
-            );
-        }
-        // U+0A00 is no letter, but a newline whose two bytes are swapped.
-        let is_decoded = self.means.coding.encoding.is_some();
-        (is_decoded && memmem::find(bytes, "\u{a00}".as_bytes()).is_some()).then_some(
-            "contains U+0A00, but no newline: its bytes are in the other order; use --encoding utf-16le or utf-16be",
-        )
     }
 
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.
@@ -350,8 +339,7 @@ mod tests {
         };
         let paths: Vec<_> = files.iter().enumerate().map(write).collect();
         let stop = Arc::new(CancelToken::new().unwrap());
-        let coding = Coding { is_decompressed: false, encoding: None };
-        let inputs = Inputs::new(&paths, coding);
+        let inputs = Inputs::new(&paths, Coding::Raw);
         let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
         reader.block_bytes = block_bytes;
         let mut block = Block::default();

@@ -16,8 +16,6 @@ pub(crate) enum Missing {
     /// An empty field, column or JSON string.
     Empty,
     OpenQuote,
-    /// Bytes that are invalid in the encoding.
-    Encoding,
     BrokenJson,
     /// The record is the first line of a JSON object.
     JsonLines,
@@ -46,7 +44,6 @@ impl fmt::Display for Missing {
             Self::OtherColumn => f.write_str("no column other than those of --except"),
             Self::Empty => f.write_str("empty key, which --missing=value accepts"),
             Self::OpenQuote => f.write_str("unclosed quote"),
-            Self::Encoding => f.write_str("bytes that are invalid in its encoding"),
             Self::BrokenJson => f.write_str("invalid JSON"),
             Self::JsonLines => {
                 f.write_str("a JSON object of several lines; write each on one with `jq -c .`")

@@ -40,8 +40,6 @@ pub(crate) struct Hashing {
     pub(crate) done: DoneRecords,
     /// Records that begin like this are comments.
     pub(crate) comment: Option<Arc<[u8]>>,
-    /// Records were decoded to UTF-8: those that are none were invalid in their encoding.
-    pub(crate) is_decoded: bool,
 }
 
 /// What the filter needs of every key.
@@ -84,7 +82,7 @@ impl Hashing {
 
     /// Whether all records are their own keys, and all are wanted.
     fn hashes_whole_records(&self) -> bool {
-        let takes_all = self.shard.is_none() && self.comment.is_none() && !self.is_decoded;
+        let takes_all = self.shard.is_none() && self.comment.is_none();
         takes_all && self.keys.is_whole_record()
     }
 
@@ -123,11 +121,7 @@ impl Hashing {
         for (place, record) in block.records().enumerate() {
             let content = unmarked(self.format.content(record));
             let hash = || self.keys.hash(content, self.hasher).map_err(Reason::Missing);
-            let invalid = || {
-                let is_invalid = self.is_decoded && std::str::from_utf8(content).is_err();
-                is_invalid.then_some(Reason::Missing(Missing::Encoding))
-            };
-            let reason = why_missing(block, place, content, comment.as_deref()).or_else(invalid);
+            let reason = why_missing(block, place, content, comment.as_deref());
             let found = reason.map_or_else(hash, Err);
             let key = found.as_ref().ok().map(|(hash, _)| *hash);
             let reason = match found {

@@ -21,12 +21,9 @@ pub(crate) struct KeySpec {
     pub(crate) normalize: Normalize,
 }
 
-/// Options that say how the records of a filter were read, those of a run that say it too, and what to add for the
-/// default.
-const OF_RECORDS: [(&[&str], &[&str], &str); 2] = [
-    (&["encoding"], &["encoding"], "--encoding utf-8"),
-    (&["delimiter", "null"], &["csv", "delimiter", "null", "tsv"], "--delimiter '\\n' for lines"),
-];
+/// Options that say how the records of a filter end, and those of a run that say it too.
+const OF_RECORDS: [&str; 2] = ["delimiter", "null"];
+const OF_ENDS: [&str; 4] = ["csv", "delimiter", "null", "tsv"];
 
 fn one() -> usize {
     1
@@ -71,8 +68,7 @@ impl KeySpec {
         name: impl Display,
     ) -> Result<()> {
         self.normalize.check_same(&other.normalize, &name)?;
-        let are_read_alike =
-            OF_RECORDS.iter().all(|(options, ..)| self.options(options) == other.options(options));
+        let are_read_alike = self.options(&OF_RECORDS) == other.options(&OF_RECORDS);
         let is_same = self.find == other.find || self.parts == other.parts && self.parts > 0;
         if is_same && are_read_alike {
             return Ok(());
@@ -116,14 +112,13 @@ impl KeySpec {
 
     /// Returns an error if the records added to the filter `name` were read in a way that this run leaves open.
     pub(crate) fn check_records(&self, filters: &Self, name: impl Display) -> Result<()> {
-        for (options, given, default) in OF_RECORDS {
-            let (needed, own) = (filters.options(options), self.options(given));
-            if !needed.is_empty() && own.is_empty() {
-                let reason = format!("its records were read with {needed}; add that, or {default}");
-                return Err(Failure::at(name, reason));
-            }
+        let needed = filters.options(&OF_RECORDS);
+        if needed.is_empty() || !self.options(&OF_ENDS).is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let default = "--delimiter '\\n' for lines";
+        let reason = format!("its records were read with {needed}; add that, or {default}");
+        Err(Failure::at(name, reason))
     }
 
     /// What may be missing in a run with these keys, if nothing is found in a filter with those.

@@ -10,7 +10,6 @@ use crate::runs::{Place, Role};
 use crate::terminal::{CancelToken, Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
-use encoding_rs::Encoding;
 use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -102,8 +101,10 @@ impl Destinations {
             _ => None,
         };
         let compression = compression.unwrap_or_else(|| self.compression(Some(path)));
-        let is_decompressed = compression != OutputCompression::None;
-        Coding { is_decompressed, encoding: None }
+        match compression {
+            OutputCompression::None => Coding::Raw,
+            _ => Coding::Recognized,
+        }
     }
 
     /// Whether records of several inputs go to one output.
@@ -118,35 +119,6 @@ impl Destinations {
     pub(crate) fn begun(&self) -> Vec<Option<&Path>> {
         let has_records = |path: &&Path| self.appends && has_bytes(path, self.coding(path));
         self.all().map(|output| output.path().filter(has_records)).collect()
-    }
-
-    /// Returns an error if decoded records, which are UTF-8, would be appended to a file that is not, or that is read in
-    /// this encoding itself.
-    pub(crate) fn check_encoding(
-        &self,
-        encoding: &'static Encoding,
-        format: &RecordFormat,
-        known: &[PathBuf],
-    ) -> Result<()> {
-        self.begun().into_iter().flatten().try_for_each(|path| {
-            let name = encoding.name();
-            let is_same = |own: &PathBuf| {
-                platform::is_same_place(path, own)
-                    || Identity::at(path).is_some_and(|file| Identity::at(own) == Some(file))
-            };
-            let what = if known.iter().any(is_same) {
-                format!("is also a --known file, which is read as {name}")
-            } else if !is_utf_8(path, self.coding(path), format) {
-                "is not UTF-8 text".to_owned()
-            } else {
-                return Ok(());
-            };
-            let reason = format!(
-                "{what}; records of --encoding {name} are printed as UTF-8, and cannot be appended; choose another \
-                 output"
-            );
-            Err(Failure::at(path.display(), reason))
-        })
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Destination> {
@@ -377,7 +349,7 @@ pub(crate) fn is_filter(path: &Path) -> bool {
 /// Whether a file has any decompressed bytes. Read errors are reported later.
 fn has_bytes(path: &Path, coding: Coding) -> bool {
     let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
-    if !coding.is_decompressed || !found {
+    if coding == Coding::Raw || !found {
         return found;
     }
     let first_block = |stop| {
@@ -387,28 +359,4 @@ fn has_bytes(path: &Path, coding: Coding) -> bool {
         reader.next_block(&mut Block::default())
     };
     !matches!(CancelToken::new().and_then(first_block), Ok(false))
-}
-
-/// Whether a file holds records of UTF-8 text. Bytes ff, to which invalid ones are decoded, may be among them. Read errors
-/// are reported later.
-fn is_utf_8(path: &Path, coding: Coding, format: &RecordFormat) -> bool {
-    let is_text = |record: &[u8]| {
-        let is_mark = |byte: &u8| *byte == 0xff;
-        let mut chunks = record.utf8_chunks();
-        chunks.all(|chunk| chunk.invalid().iter().all(is_mark))
-            && !format.content(record).contains(&0)
-    };
-    let Ok(stop) = CancelToken::new() else { return true };
-    let inputs = Inputs::new(&[path.to_owned()], coding);
-    let mut reader = BlockReader::new(inputs, format.clone(), None, Arc::new(stop), Arc::default());
-    let mut block = Block::default();
-    while let Ok(true) = reader.next_block(&mut block) {
-        if !block.records().all(is_text) {
-            return false;
-        }
-        if block.failure.is_some() {
-            break;
-        }
-    }
-    true
 }

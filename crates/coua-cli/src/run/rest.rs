@@ -33,7 +33,7 @@ impl InputPlan {
     ) -> Result<()> {
         let bytes = place.bytes_after();
         // Fewer bytes would not be recognized as compressed. What came from a stream cannot be compared.
-        let is_short = bytes < 10 && (bytes == 0 || coding.is_decompressed);
+        let is_short = bytes < 10 && (bytes == 0 || coding == Coding::Recognized);
         if is_short || run.inputs().next().is_none() {
             return Ok(());
         }

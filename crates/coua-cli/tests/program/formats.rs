@@ -1,7 +1,7 @@
 //! Inputs in formats other than lines of UTF-8: read, or refused with a remedy.
 
 use crate::packed::lz4;
-use crate::support::{Folder, run, run_in, run_with, shell};
+use crate::support::{Folder, run, run_in, shell};
 use std::io::Write;
 
 #[test]
@@ -32,8 +32,8 @@ fn formats_that_are_not_read_are_named() {
     let folder = Folder::new();
     let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     for (bytes, what) in [
-        (utf_16("\u{feff}id,x\n1,2\n"), "is UTF-16 text; use --encoding utf-16"),
-        (b"\xfe\xff\0a\0\n".to_vec(), "is UTF-16 text; use --encoding utf-16"),
+        (utf_16("\u{feff}id,x\n1,2\n"), "is UTF-16 text; pipe in the output of `iconv -f UTF-16 -t UTF-8`"),
+        (b"\xfe\xff\0a\0\n".to_vec(), "is UTF-16 text; pipe in the output of `iconv -f UTF-16 -t UTF-8`"),
         (b"PK\x03\x04\x14\0".to_vec(), "is a zip archive; pipe in the output of `unzip -p`"),
         (b"7z\xbc\xaf\x27\x1c\0\x04".to_vec(), "is a 7z archive; pipe in the output of `7z e -so`"),
         (
@@ -49,25 +49,6 @@ fn formats_that_are_not_read_are_named() {
             assert!(run.code == Some(2) && run.stderr.starts_with(&message), "{}", run.stderr);
             assert_eq!(run.stdout, b"");
         }
-    }
-}
-
-#[test]
-fn other_encodings_become_utf_8() {
-    let text = "\u{feff}id,x\n\u{e9},1\n\u{e9},2\n";
-    let [little, big] = [u16::to_le_bytes, u16::to_be_bytes]
-        .map(|bytes| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>());
-    for input in [little, big] {
-        let output = run_with(&input, ["dedup", "--csv", "id", "--encoding", "utf-16"]).good();
-        assert_eq!(String::from_utf8(output).unwrap(), "id,x\n\u{e9},1\n");
-    }
-    let latin = run_with(b"\xe9\n\xe9\n", ["dedup", "--encoding=latin1"]).good();
-    assert_eq!(latin, "\u{e9}\n".as_bytes());
-    for name in ["utf-7", "iso-2022-kr", "iso-2022-cn", "hz-gb-2312", "replacement"] {
-        let message =
-            format!("error: invalid value '{name}' for '--encoding <NAME>': unknown encoding");
-        let refused = run(["dedup", "--encoding", name]);
-        assert!(refused.stderr.starts_with(&message), "{}", refused.stderr);
     }
 }
 

@@ -172,23 +172,6 @@ fn comments_are_printed_and_no_records() {
 }
 
 #[test]
-fn records_that_are_invalid_in_their_encoding_have_no_key() {
-    let odd = b"caf\xe9\ncaf\xe8\ncaf\xe8\ncaf\xc3\xa9\ncaf\xc3\xa9\n";
-    let run = run_with(odd, ["dedup", "--encoding", "utf-8"]);
-    assert_eq!(run.stdout, b"caf\xe9\ncaf\xe8\ncaf\xe8\ncaf\xc3\xa9\n");
-    assert_eq!(
-        run.stderr,
-        "coua: 3 records without a key passed through (first: standard input: record 1: bytes that \
-         are invalid in its encoding)\n"
-    );
-    let odd = b"a\0\n\0\0\xd8\n\0\x01\xd8\n\0a\0\n\0";
-    let run = run_with(odd, ["dedup", "--encoding", "utf-16le"]);
-    assert_eq!(run.stdout, b"a\n\xff\n\xff\n");
-    let run = run_with(odd, ["dedup", "--encoding", "utf-16le", "--missing", "error"]);
-    assert_eq!((run.code, run.stdout), (Some(2), b"a\n".to_vec()));
-}
-
-#[test]
 fn lines_before_a_header() {
     let excel = b"sep=;\n\nid;x\n1;2\n1;3\n";
     dedups(&["--csv", "id", "-t", ";"], excel, b"sep=;\n\nid;x\n1;2\n");

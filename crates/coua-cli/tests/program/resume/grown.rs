@@ -184,20 +184,3 @@ fn an_input_may_grow_before_an_interrupted_run_is_resumed() {
     });
     assert!(was_killed, "no run was caught at work");
 }
-
-/// The first byte of a letter decodes to one byte, like the whole letter.
-#[test]
-fn a_letter_that_was_cut_off_comes_whole() {
-    let folder = Folder::new();
-    folder.file("a", b"o\0n\0e\0\n\0t\0w\0o");
-    let command = [DEDUP, &["--encoding", "utf-16le", "a"]].concat();
-    // A record with half a letter has no key.
-    let done = || assert_eq!(run_in(&folder, &command).code, Some(0));
-    done();
-    assert_eq!(folder.read("out"), b"one\ntw\xff");
-    append(&folder, "a", b"\0\n\0");
-    for _ in 0..2 {
-        done();
-        assert_eq!(folder.read("out"), b"one\ntw\xff\ntwo\n");
-    }
-}
