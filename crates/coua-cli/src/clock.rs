@@ -2,7 +2,6 @@
 
 use crate::terminal::{Failure, Result};
 use coua::window::{AgeFrom, Clock, Generations, Window};
-use jiff::civil::DateTime;
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::fmt::{strtime, temporal::DateTimeParser};
 use jiff::tz::{Offset, TimeZone};
@@ -37,9 +36,8 @@ static STATED: OnceLock<u64> = OnceLock::new();
 /// Sets the present to the time in the environment, if there is one.
 pub(crate) fn read_environment() -> Result<()> {
     let Some(text) = env::var_os(STATED_TIME) else { return Ok(()) };
-    let syntaxes = [TimeFormat::Seconds, TimeFormat::Rfc3339]
-        .map(|format| TimeSyntax { format, ..TimeSyntax::default() });
-    let mut times = syntaxes.iter().filter_map(|it| it.parse(text.as_encoded_bytes(), u64::MAX));
+    let formats = [TimeFormat::Seconds, TimeFormat::Rfc3339];
+    let mut times = formats.iter().filter_map(|it| it.parse(text.as_encoded_bytes(), u64::MAX));
     let time = times.next().ok_or_else(|| {
         let reason =
             "expected a time such as 2026-11-21T04:00:00Z, or a number of seconds since 1970";
@@ -70,7 +68,7 @@ pub(crate) fn advance(filter: &mut Generations) {
     }
 }
 
-/// The format of the time in a record.
+/// The format of the time in a record. A time without an offset is in UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TimeFormat {
@@ -84,20 +82,6 @@ pub(crate) enum TimeFormat {
     Nanoseconds,
     /// A `strptime` format.
     Pattern(String),
-}
-
-/// How times are read.
-#[derive(Clone, Debug)]
-pub(crate) struct TimeSyntax {
-    pub(crate) format: TimeFormat,
-    /// The zone of times without an offset.
-    pub(crate) zone: TimeZone,
-}
-
-impl Default for TimeSyntax {
-    fn default() -> Self {
-        Self { format: TimeFormat::Any, zone: TimeZone::UTC }
-    }
 }
 
 impl TimeFormat {
@@ -115,14 +99,13 @@ impl TimeFormat {
                 let wrong = |error| format!("invalid time format: {error}");
                 let example = strtime::format(pattern, &some_time).map_err(wrong)?;
                 let found = strtime::parse(pattern, &example).map_err(|error| {
-                    format!("cannot read times of this format: {error}; write a zone's name as it stands, without %Z, and set --time-zone")
+                    format!("cannot read times of this format: {error}; write UTC in place of %Z, or %z for offsets")
                 })?;
                 if found.iana_time_zone().is_some() {
-                    return Err("cannot read the names of zones; write a zone's name as it stands, without %Q, and set --time-zone".to_owned());
+                    return Err("cannot read the names of zones; write UTC in place of %Q, or %z for offsets".to_owned());
                 }
                 let format = Self::Pattern(pattern.into());
-                let syntax = TimeSyntax { format: format.clone(), ..TimeSyntax::default() };
-                let time = syntax.parse(example.as_bytes(), since_1970(afternoon).unwrap_or(0));
+                let time = format.parse(example.as_bytes(), since_1970(afternoon).unwrap_or(0));
                 let time = time.ok_or("a time format needs a month and a day")?;
                 let is_morning = Duration::from_millis(time).as_secs() / 3600 == 4;
                 (!is_morning).then_some(format).ok_or("hours of 12 (%I) need %p")?
@@ -136,32 +119,34 @@ impl TimeFormat {
             }
         })
     }
-}
 
-impl TimeSyntax {
     /// Milliseconds since 1970. A date without a year is in the last year in which it is not after `latest`.
     pub(crate) fn parse(&self, text: &[u8], latest: u64) -> Option<u64> {
         let text = text.trim_ascii();
         let unit_of =
             |number: f64| UNITS.iter().find(|(end, _)| number < *end).map(|(_, unit)| *unit);
-        match &self.format {
-            TimeFormat::Any => match number(text) {
+        match self {
+            Self::Any => match number(text) {
                 Some(number) if number < LEAST || date_format(text).is_some() => None,
                 Some(number) => millis(number / unit_of(number)?),
-                None => self.rfc_3339(text),
+                None => rfc_3339(text),
             },
-            TimeFormat::Seconds => millis(number(text)? * 1e3),
-            TimeFormat::Milliseconds => millis(number(text)?),
-            TimeFormat::Microseconds => millis(number(text)? / 1e3),
-            TimeFormat::Nanoseconds => millis(number(text)? / 1e6),
-            TimeFormat::Rfc3339 => self.rfc_3339(text),
-            TimeFormat::Pattern(pattern) => {
-                let found = strtime::parse(pattern.as_bytes(), text).ok()?;
-                let found = Some(found).filter(|it| it.offset().is_none_or(is_possible))?;
-                match (found.to_timestamp(), found.year()) {
-                    (Ok(time), _) => since_1970(time),
-                    (Err(_), Some(_)) => self.since_1970(found.to_datetime().ok()?),
-                    (Err(_), None) => self.in_last_year(found, latest),
+            Self::Seconds => millis(number(text)? * 1e3),
+            Self::Milliseconds => millis(number(text)?),
+            Self::Microseconds => millis(number(text)? / 1e3),
+            Self::Nanoseconds => millis(number(text)? / 1e6),
+            Self::Rfc3339 => rfc_3339(text),
+            Self::Pattern(pattern) => {
+                let mut found = strtime::parse(pattern.as_bytes(), text).ok()?;
+                let offset = found.offset().unwrap_or(Offset::UTC);
+                if offset.seconds().abs() >= DAY {
+                    return None;
+                }
+                found.set_offset(Some(offset));
+                match found.to_timestamp() {
+                    Ok(time) => since_1970(time),
+                    Err(_) if found.year().is_none() => in_last_year(found, latest),
+                    Err(_) => None,
                 }
             }
         }
@@ -169,7 +154,7 @@ impl TimeSyntax {
 
     /// What to do about a text that is not a time.
     pub(crate) fn advice(&self, text: &[u8]) -> String {
-        if self.format != TimeFormat::Any {
+        if *self != Self::Any {
             return "; it is not in the --time-format".to_owned();
         }
         let is_early = number(text).is_some_and(|number| number < LEAST);
@@ -180,33 +165,24 @@ impl TimeSyntax {
         };
         format!("; set --time-format{format}")
     }
+}
 
-    fn rfc_3339(&self, text: &[u8]) -> Option<u64> {
-        match PARSER.parse_timestamp(text) {
-            Ok(time) => since_1970(time).filter(|_| has_possible_offset(text)),
-            // The name of a zone says something else than the zone of times without an offset.
-            Err(_) if text.contains(&b'[') => None,
-            Err(_) => self.since_1970(PARSER.parse_datetime(text).ok()?),
-        }
+fn rfc_3339(text: &[u8]) -> Option<u64> {
+    match PARSER.parse_timestamp(text) {
+        Ok(time) => since_1970(time).filter(|_| has_possible_offset(text)),
+        // The name of a zone says that the time is not in UTC.
+        Err(_) if text.contains(&b'[') => None,
+        Err(_) => since_1970(Offset::UTC.to_timestamp(PARSER.parse_datetime(text).ok()?).ok()?),
     }
+}
 
-    fn in_last_year(&self, mut found: BrokenDownTime, latest: u64) -> Option<u64> {
-        let latest_time = Timestamp::from_millisecond(i64::try_from(latest).ok()?).ok()?;
-        let this = latest_time.to_zoned(self.zone.clone()).year();
-        (this.saturating_sub(YEARS_BACK)..=this).rev().find_map(|year| {
-            found.set_year(Some(year)).ok()?;
-            let time = match found.to_timestamp() {
-                Ok(time) => since_1970(time),
-                Err(_) => self.since_1970(found.to_datetime().ok()?),
-            };
-            time.filter(|time| *time <= latest)
-        })
-    }
-
-    /// Milliseconds since 1970 of a time without an offset.
-    fn since_1970(&self, time: DateTime) -> Option<u64> {
-        since_1970(self.zone.to_ambiguous_timestamp(time).compatible().ok()?)
-    }
+fn in_last_year(mut found: BrokenDownTime, latest: u64) -> Option<u64> {
+    let latest_time = Timestamp::from_millisecond(i64::try_from(latest).ok()?).ok()?;
+    let this = Offset::UTC.to_datetime(latest_time).year();
+    (this.saturating_sub(YEARS_BACK)..=this).rev().find_map(|year| {
+        found.set_year(Some(year)).ok()?;
+        since_1970(found.to_timestamp().ok()?).filter(|time| *time <= latest)
+    })
 }
 
 /// Seconds of a day.
@@ -217,10 +193,6 @@ fn has_possible_offset(text: &[u8]) -> bool {
     let time = text.get("2026-11-21".len()..).unwrap_or_default();
     let sign = time.iter().position(|byte| matches!(byte, b'+' | b'-'));
     sign.is_none_or(|sign| time[sign + 1..].get(..2).is_some_and(|hours| hours < b"24".as_slice()))
-}
-
-fn is_possible(offset: Offset) -> bool {
-    offset.seconds().abs() < DAY
 }
 
 /// The format of a date that is written as a number, if it can be one of the 20th or 21st century.
@@ -243,26 +215,6 @@ fn number(text: &[u8]) -> Option<f64> {
 
 fn millis(number: f64) -> Option<u64> {
     (number < 1e15).then_some(number.round() as u64)
-}
-
-/// A time zone: a name such as `Europe/Berlin`, an offset such as `+02:00`, or `local`.
-pub(crate) fn time_zone(text: &str) -> Result<TimeZone, &'static str> {
-    let zone = match text {
-        "local" => TimeZone::try_system().ok(),
-        _ => TimeZone::get(text).ok().or_else(|| {
-            let moment = format!("1970-01-02T00:00:00{text}[{text}]");
-            Some(moment.parse::<jiff::Zoned>().ok()?.time_zone().clone())
-        }),
-    };
-    let is_zone = |zone: &TimeZone| is_possible(zone.to_offset(Timestamp::UNIX_EPOCH));
-    zone.filter(is_zone)
-        .ok_or("unknown time zone; expected a name such as Europe/Berlin, +02:00 or local")
-}
-
-/// The name of a time zone in the description of a run.
-pub(crate) fn zone_name(zone: &TimeZone) -> String {
-    let name = || zone.iana_name().map(str::to_owned);
-    name().unwrap_or_else(|| zone.to_offset(Timestamp::UNIX_EPOCH).to_string())
 }
 
 /// Parses seconds: `5`, `0.5`, `5s`.
@@ -336,7 +288,7 @@ mod tests {
 
     #[test]
     fn times_in_records() {
-        let any = |text: &str| TimeSyntax::default().parse(text.as_bytes(), u64::MAX);
+        let any = |text: &str| TimeFormat::default().parse(text.as_bytes(), u64::MAX);
         for text in [
             "2026-11-21T04:00:00Z",
             "2026-11-21T05:00:00+01:00",
@@ -387,7 +339,7 @@ mod tests {
     fn named_formats() {
         let parse = |format: &str, text: &str| {
             let format = TimeFormat::named(format).unwrap();
-            TimeSyntax { format, zone: TimeZone::UTC }.parse(text.as_bytes(), u64::MAX)
+            format.parse(text.as_bytes(), u64::MAX)
         };
         assert_eq!(parse("seconds", "200000000000"), Some(200_000_000_000_000));
         assert_eq!(parse("milliseconds", "5"), Some(5));
@@ -406,7 +358,7 @@ mod tests {
                 parse(format, text).map(|time| time % 86_400_000 / 3_600_000),
                 Some(if format.contains("%H") { 4 } else { 0 })
             );
-            let advice = TimeSyntax::default().advice(text.as_bytes());
+            let advice = TimeFormat::default().advice(text.as_bytes());
             assert_eq!(advice, format!("; set --time-format {format}"));
         }
         for text in [
@@ -425,21 +377,13 @@ mod tests {
     }
 
     #[test]
-    fn zones_and_dates_without_a_year() {
-        let syntax = |format: &str, zone: &str| TimeSyntax {
-            format: TimeFormat::named(format).unwrap(),
-            zone: time_zone(zone).unwrap(),
-        };
+    fn times_without_an_offset_or_a_year() {
+        let format = |format: &str| TimeFormat::named(format).unwrap();
         let plain = "%Y-%m-%d %H:%M";
-        assert_eq!(syntax(plain, "+02:00").parse(b"1970-01-01 03:00", 0), Some(3_600_000));
-        assert_eq!(syntax("rfc3339", "-01:00").parse(b"1970-01-01T00:00:00", 0), Some(3_600_000));
-        assert_eq!(syntax("rfc3339", "-01:00").parse(b"1970-01-01T00:00:00Z", 0), Some(0));
-        for wrong in ["Mars/Olympus", "", "+24:00", "+25:00", "-25:59"] {
-            assert!(time_zone(wrong).is_err(), "{wrong}");
-        }
-        assert!(time_zone("-23:59").is_ok());
-        let latest = TimeSyntax::default().parse(b"2026-03-01T00:00:00Z", u64::MAX).unwrap();
-        let syslog = syntax("%b %d %H:%M:%S", "+00:00");
+        assert_eq!(format(plain).parse(b"1970-01-01 01:00", 0), Some(3_600_000));
+        assert_eq!(format("rfc3339").parse(b"1970-01-01T01:00:00", 0), Some(3_600_000));
+        let latest = TimeFormat::default().parse(b"2026-03-01T00:00:00Z", u64::MAX).unwrap();
+        let syslog = format("%b %d %H:%M:%S");
         for (text, time) in [
             ("Feb 28 23:59:59", "2026-02-28T23:59:59Z"),
             ("Mar  1 00:00:00", "2026-03-01T00:00:00Z"),
@@ -449,7 +393,7 @@ mod tests {
         ] {
             assert_eq!(
                 syslog.parse(text.as_bytes(), latest),
-                TimeSyntax::default().parse(time.as_bytes(), u64::MAX),
+                TimeFormat::default().parse(time.as_bytes(), u64::MAX),
                 "{text}"
             );
         }

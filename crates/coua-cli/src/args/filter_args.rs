@@ -2,13 +2,12 @@
 
 use super::key_args::TimeSource;
 use super::value::{self, Word, word};
-use crate::clock::{self, TimeFormat, TimeSyntax, zone_name};
+use crate::clock::TimeFormat;
 use crate::filter::spec::age_name;
 use crate::filter::{FilterSpec, OnFull, Secret, WindowLength, WindowSpec};
 use crate::runs::JobSpec;
 use clap::Args;
 use coua::window::AgeFrom;
-use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
 /// The parameters of a new filter. With a window, numbers of items count all generations together. Whatever is given
@@ -110,15 +109,10 @@ pub(crate) struct WindowArgs {
     ///
     /// rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970 (by default told apart by their
     /// magnitude, from 1973 on); or a format such as %d/%b/%Y:%H:%M:%S %z or %Y%m%d. A date without a year is in the last
-    /// year in which it is not in the future.
+    /// year in which it is not in the future. A time without an offset (%z) is in UTC.
     #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
           allow_hyphen_values = true)]
     time_format: Option<TimeFormat>,
-
-    /// Zone of times without an offset, such as Europe/Berlin, +02:00 or local [default: UTC]
-    #[arg(long, hide_short_help = true, value_name = "ZONE", value_parser = clock::time_zone, requires = "time_field",
-          allow_hyphen_values = true)]
-    time_zone: Option<TimeZone>,
 }
 
 const AGES: [Word<AgeFrom>; 2] = [
@@ -147,17 +141,12 @@ impl WindowArgs {
     /// Adds the options on which the result depends, except the window itself, which the filter has.
     pub(crate) fn describe(&self, spec: JobSpec) -> JobSpec {
         let format = self.time_format.as_ref();
-        let zone = self.time_zone.as_ref().map(zone_name);
-        spec.with("time-field", self.time_field.as_ref())
-            .with("time-format", format)
-            .with("time-zone", zone)
+        spec.with("time-field", self.time_field.as_ref()).with("time-format", format)
     }
 
     /// Where the times of records are, if they have some.
     pub(crate) fn time_source(&self) -> Option<TimeSource<'_>> {
         let format = self.time_format.clone().unwrap_or_default();
-        let zone = self.time_zone.clone().unwrap_or(TimeZone::UTC);
-        let syntax = TimeSyntax { format, zone };
-        self.time_field.as_deref().map(|field| TimeSource { field, syntax })
+        self.time_field.as_deref().map(|field| TimeSource { field, format })
     }
 }

@@ -2,9 +2,8 @@
 
 use super::key_args::{Bytes, KeyArgs, TimeSource};
 use super::value;
-use crate::clock;
 use crate::input::{Coding, Inputs, Until};
-use crate::key::{Dialect, DoneRecords, Hashing, KeySpec, Keys, Known, OnMissing, Wanted};
+use crate::key::{Dialect, DoneRecords, Hashing, Keys, Known, OnMissing, Wanted};
 use crate::record::RecordFormat;
 use crate::run::InputPlan;
 use crate::runs::JobSpec;
@@ -74,7 +73,6 @@ impl InputArgs {
     pub(crate) fn reading(&self, time: Option<TimeSource<'_>>) -> Result<InputPlan> {
         let KeyArgs { missing, shard, .. } = self.keys;
         let finder = self.keys.finder(time.as_ref())?;
-        let zone = time.as_ref().map(|time| clock::zone_name(&time.syntax.zone));
         let times = time.map(|time| self.keys.times(time)).transpose()?;
         let mut keys = Keys::new(finder, self.keys.same_keys(), times);
         keys.allows_empty = missing == Some(OnMissing::Value);
@@ -96,8 +94,6 @@ impl InputArgs {
         };
         let mut find = self.keys.finders();
         find.extend(self.records.given());
-        let zone = zone.filter(|zone| zone != "UTC").map(|zone| vec![zone]);
-        find.extend(zone.map(|zone| (KeySpec::ZONE.to_owned(), zone)));
         let (until, begun, stored) = (Until::End, None, None);
         let mut reading = InputPlan { inputs, hashing, until, begun, find, stored };
         reading.begin_headers(&[])?;

@@ -1,7 +1,7 @@
 //! Options for keys: where they are in records, and which differences to ignore.
 
 use super::value::{self, Word, word};
-use crate::clock::TimeSyntax;
+use crate::clock::TimeFormat;
 use crate::key::{
     Choice, Column, Columns, Dialect, Fields, Finder, Normalize, OnMissing, Pattern, Pointers,
     Shard, Times, UrlForm,
@@ -138,7 +138,7 @@ pub(super) type Bytes = Vec<u8>;
 #[derive(Clone, Debug)]
 pub(crate) struct TimeSource<'a> {
     pub(crate) field: &'a str,
-    pub(crate) syntax: TimeSyntax,
+    pub(crate) format: TimeFormat,
 }
 
 impl TimeSource<'_> {
@@ -252,7 +252,7 @@ impl KeyArgs {
 
     pub(super) fn times(&self, time: TimeSource<'_>) -> Result<Times> {
         if !self.columns().1.is_empty() {
-            return Ok(Times::new(None, time.syntax));
+            return Ok(Times::new(None, time.format));
         }
         let separator = self.separator.as_deref();
         let finder = if time.is_in_fields() {
@@ -265,6 +265,6 @@ impl KeyArgs {
                           such as /time; columns need --csv";
             Failure::at(format_args!("--time-field {}", time.field), reason)
         })?;
-        Ok(Times::new(Some(finder), time.syntax))
+        Ok(Times::new(Some(finder), time.format))
     }
 }

@@ -206,7 +206,11 @@ impl Ahead {
     }
 
     fn cutter(&self, source: &Source, opened: &Opened) -> Option<Cutter> {
-        if opened.compression().is_none() { None } else { Cutter::new(source, self.threads).ok().flatten() }
+        if opened.compression().is_none() {
+            None
+        } else {
+            Cutter::new(source, self.threads).ok().flatten()
+        }
     }
 
     fn read(&self, mut opened: Box<Opened>) -> StepResult {

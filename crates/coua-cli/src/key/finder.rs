@@ -2,7 +2,7 @@
 
 use super::block_keys::{Missing, Parts};
 use super::{csv, fields, json, regex};
-use crate::clock::{self, TimeSyntax};
+use crate::clock::{self, TimeFormat};
 
 /// Where the key is in a record.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ pub(crate) struct Times {
     /// Finds the time, whose parts are joined with blanks; if there is none, the key's finder returns the time after
     /// the key.
     finder: Option<Finder>,
-    syntax: TimeSyntax,
+    format: TimeFormat,
     parts: Parts,
     text: Vec<u8>,
     /// How far after the present a time may be, in milliseconds.
@@ -86,8 +86,8 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(crate) fn new(finder: Option<Finder>, syntax: TimeSyntax) -> Self {
-        Self { finder, syntax, ..Self::default() }
+    pub(crate) fn new(finder: Option<Finder>, format: TimeFormat) -> Self {
+        Self { finder, format, ..Self::default() }
     }
 
     /// Accepts times up to `ahead` milliseconds after the present.
@@ -119,11 +119,11 @@ impl Times {
                 }
             }
         }
-        match self.syntax.parse(&self.text, self.latest) {
+        match self.format.parse(&self.text, self.latest) {
             Some(time) if time <= self.latest => Ok(time),
             Some(_) => Err(Missing::TimeAhead(self.shown())),
             None => {
-                let (shown, advice) = (self.shown(), self.syntax.advice(&self.text));
+                let (shown, advice) = (self.shown(), self.format.advice(&self.text));
                 let shown = shown.escape_debug();
                 Err(Missing::Time(format!("cannot read the time \"{shown}\"{advice}")))
             }

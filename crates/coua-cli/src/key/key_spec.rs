@@ -37,8 +37,6 @@ fn is_one(parts: &usize) -> bool {
 impl KeySpec {
     /// The note in which a filter stores this.
     pub(crate) const NOTE: &str = "coua/keys";
-    /// The option for the zone of times, which is stored unless it is UTC.
-    pub(crate) const ZONE: &str = "time-zone";
 
     /// Reads it from the notes of a filter, if it has one.
     pub(crate) fn of(notes: &Notes, filter: impl Display) -> Result<Option<Self>> {
@@ -77,21 +75,6 @@ impl KeySpec {
             "its keys were made in another way ({other}) than those of {first} ({self}); add the records of one to \
              the other filter, with `coua add`"
         );
-        Err(Failure::at(name, reason))
-    }
-
-    /// Returns an error if the times in the filter `name` were read in another zone.
-    pub(crate) fn check_zone(&self, filters: &Self, name: impl Display) -> Result<()> {
-        let zone = |spec: &Self| match spec.options(&[Self::ZONE]) {
-            given if given.is_empty() => format!("--{} UTC", Self::ZONE),
-            given => given,
-        };
-        let [own, other] = [self, filters].map(zone);
-        if own == other {
-            return Ok(());
-        }
-        let reason =
-            format!("its times were read with {other}, not {own}; use that, or another filter");
         Err(Failure::at(name, reason))
     }
 

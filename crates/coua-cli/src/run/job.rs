@@ -221,9 +221,6 @@ impl InputPlan {
         let Some(stored) = &self.stored else { return Ok(()) };
         own.check_parts(stored, name)?;
         own.check_records(stored, name)?;
-        if self.hashing.keys.times.is_some() {
-            own.check_zone(stored, name)?;
-        }
         let given = &mut self.hashing.keys.normalize;
         if !given.does_nothing() {
             given.check_same(&stored.normalize, name)?;

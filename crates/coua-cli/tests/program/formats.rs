@@ -32,8 +32,14 @@ fn formats_that_are_not_read_are_named() {
     let folder = Folder::new();
     let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     for (bytes, what) in [
-        (utf_16("\u{feff}id,x\n1,2\n"), "is UTF-16 text; pipe in the output of `iconv -f UTF-16 -t UTF-8`"),
-        (b"\xfe\xff\0a\0\n".to_vec(), "is UTF-16 text; pipe in the output of `iconv -f UTF-16 -t UTF-8`"),
+        (
+            utf_16("\u{feff}id,x\n1,2\n"),
+            "is UTF-16 text; pipe in the output of `iconv -f UTF-16 -t UTF-8`",
+        ),
+        (
+            b"\xfe\xff\0a\0\n".to_vec(),
+            "is UTF-16 text; pipe in the output of `iconv -f UTF-16 -t UTF-8`",
+        ),
         (b"PK\x03\x04\x14\0".to_vec(), "is a zip archive; pipe in the output of `unzip -p`"),
         (b"7z\xbc\xaf\x27\x1c\0\x04".to_vec(), "is a 7z archive; pipe in the output of `7z e -so`"),
         (

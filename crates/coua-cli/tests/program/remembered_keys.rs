@@ -185,8 +185,9 @@ fn a_filter_knows_how_its_records_were_read() {
         let folder = Folder::new();
         with(&folder, text, &[&["add", "f"], options].concat()).good();
         let f = folder.join("f");
-        let words =
-            format!("coua: {f}: its records were read with {shown}; add that, or --delimiter '\\n' for lines\n");
+        let words = format!(
+            "coua: {f}: its records were read with {shown}; add that, or --delimiter '\\n' for lines\n"
+        );
         with(&folder, text, &["dedup", "--filter", "f"]).failed(2, &words);
         with(&folder, text, &["add", "f"]).failed(2, &words);
         assert_eq!(
