@@ -1,35 +1,30 @@
 //! The input that is being read.
 
-use crate::input::ahead::Ahead;
-use crate::input::decompress::{DecoderLimit, ends_before_others};
-use crate::input::lane::{Next, Weighed};
-use crate::input::opened::{Chunk, Opened, ReadFrom};
+use crate::input::ahead::UnpackedFile;
+use crate::input::decompress::ends_before_others;
+use crate::input::opened::Opened;
 use crate::input::{Coding, Source};
 use crate::record::Places;
 use crate::runs::Checksum;
-use crate::terminal::message::reason;
 use crate::terminal::{CancelToken, Failure, Result, Verbosity};
-use std::io::{self, ErrorKind, Read};
+use std::fs::File;
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Shared state for reading all inputs.
-#[derive(Clone)]
 pub(super) struct Means {
     pub(super) coding: Coding,
     pub(super) stop: Arc<CancelToken>,
     /// Raw bytes read of all inputs.
     pub(super) consumed: Arc<AtomicU64>,
-    /// Inputs that are unpacked before their turn, if any.
-    pub(super) ahead: Option<Arc<Ahead>>,
     /// Whether to warn of bytes that are ignored.
     pub(super) verbosity: Verbosity,
 }
 
 /// The input being read.
 pub(super) struct Current {
-    source: Source,
     pub(super) name: Arc<str>,
     /// Its number, from 0.
     pub(super) number: usize,
@@ -49,65 +44,64 @@ pub(super) struct Current {
 /// The source of an input's bytes.
 enum InputBytes {
     Opened(Box<Opened>),
-    /// Unpacked before its turn; the bytes before this place were read.
-    Ahead(Weighed<Chunk>, usize),
-    End(Checksum),
+    Unpacked(Box<UnpackedFile>),
 }
 
 impl Current {
-    /// Opens the input with this number. None if the program must stop before its first bytes arrive.
-    pub(super) fn open(source: &Source, number: usize, means: &Means) -> Result<Option<Self>> {
-        let is_ahead = means.ahead.as_ref().is_some_and(|ahead| ahead.claim(number, source));
+    /// Opens the input with this number, unless it is `unpacked` already. None if the program must stop before its first
+    /// bytes arrive.
+    pub(super) fn open(
+        source: &Source,
+        number: usize,
+        unpacked: Option<UnpackedFile>,
+        means: &Means,
+    ) -> Result<Option<Self>> {
+        let bytes = match unpacked {
+            Some(file) => InputBytes::Unpacked(Box::new(file)),
+            None => match Opened::new(source, 0, means.coding, &means.stop) {
+                Ok(opened) => InputBytes::Opened(Box::new(opened)),
+                Err(_) if means.stop.is_cancelled() => return Ok(None),
+                Err(error) => return Err(Failure::io(source.name(), &error)),
+            },
+        };
         let mut current = Self {
-            source: source.clone(),
             name: source.name().into(),
             number,
             consumed_before: means.consumed.load(Ordering::Relaxed),
-            bytes: InputBytes::Ahead(Weighed::default(), 0),
+            bytes,
             counted: 0,
             records: 0,
             columns: None,
             header: None,
             is_begun: false,
         };
-        let opened = if is_ahead {
-            current.advance(means)
-        } else {
-            current.reopen(ReadFrom::default(), means)
-        };
-        match opened {
-            Ok(()) => Ok(Some(current)),
-            Err(_) if means.stop.is_cancelled() => Ok(None),
-            Err(error) => Err(Failure::io(&current.name, &error)),
-        }
+        current.count(means);
+        Ok(Some(current))
     }
 
     /// The checksum of the raw bytes so far.
     pub(super) fn sum(&self) -> Checksum {
         match &self.bytes {
             InputBytes::Opened(opened) => opened.sum(),
-            InputBytes::Ahead(chunk, _) => chunk.it.sum,
-            InputBytes::End(sum) => *sum,
+            InputBytes::Unpacked(file) => file.chunk.sum,
+        }
+    }
+
+    /// The file, if reading from it may wait for another process.
+    fn waiting(&self) -> Option<&File> {
+        match &self.bytes {
+            InputBytes::Opened(opened) => opened.waiting.as_deref(),
+            InputBytes::Unpacked(_) => None,
         }
     }
 
     pub(super) fn would_wait(&self, stop: &CancelToken) -> bool {
-        match &self.bytes {
-            InputBytes::Opened(opened) => {
-                opened.waiting.as_ref().is_some_and(|file| stop.would_wait(file))
-            }
-            _ => false,
-        }
+        self.waiting().is_some_and(|file| stop.would_wait(file))
     }
 
     /// Whether bytes or the end of the input arrive within this time.
     pub(super) fn comes_within(&self, time: Duration, stop: &CancelToken) -> bool {
-        match &self.bytes {
-            InputBytes::Opened(opened) => {
-                opened.waiting.as_ref().is_none_or(|file| stop.comes_within(file, time))
-            }
-            _ => true,
-        }
+        self.waiting().is_none_or(|file| stop.comes_within(file, time))
     }
 
     /// Reads some bytes; none at the end. The failure is none if the program must stop.
@@ -116,91 +110,29 @@ impl Current {
         buffer: &mut [u8],
         means: &Means,
     ) -> Result<usize, Option<Failure>> {
-        loop {
-            let read = match &mut self.bytes {
-                InputBytes::Opened(opened) => opened.read(buffer),
-                InputBytes::Ahead(chunk, at) => {
-                    let rest = &chunk.it.bytes[*at..];
-                    let read = buffer.len().min(rest.len());
-                    buffer[..read].copy_from_slice(&rest[..read]);
-                    *at += read;
-                    Ok(read)
-                }
-                InputBytes::End(_) => Ok(0),
-            };
-            self.count(means);
-            let changed = match (read, &self.bytes) {
-                (Ok(0), InputBytes::Ahead(..)) => self.advance(means),
-                (Err(_), InputBytes::Opened(opened)) if opened.is_limited => {
-                    self.reopen(opened.read_from(), means)
-                }
-                (Ok(read), _) => return Ok(read),
-                (Err(error), _) if ends_before_others(&error) => {
-                    let what = "other bytes follow the end of the gzip data, and are ignored";
-                    means.verbosity.say(format_args!("{}: {what}", self.name));
-                    return Ok(0);
-                }
-                (Err(error), _) => Err(error),
-            };
-            changed.map_err(|error| {
-                let is_stopped = means.stop.is_cancelled();
-                (!is_stopped).then(|| self.unreadable(&error))
-            })?;
-        }
-    }
-
-    /// Continues with the next part that was unpacked before.
-    fn advance(&mut self, means: &Means) -> io::Result<()> {
-        let sum = self.sum();
-        let next = means.ahead.as_ref().map_or(Next::End, |ahead| ahead.next(self.number));
-        self.bytes = match next {
-            Next::Chunk(chunk) => InputBytes::Ahead(chunk, 0),
-            Next::Opened(opened) => InputBytes::Opened(opened),
-            Next::Unread(from) => return self.reopen(from, means),
-            Next::End => InputBytes::End(sum),
-            Next::Stopped => return Err(io::Error::other("stopped")),
+        let read = match &mut self.bytes {
+            InputBytes::Opened(opened) => opened.read(buffer),
+            InputBytes::Unpacked(file) => file.read(buffer),
         };
         self.count(means);
-        Ok(())
-    }
-
-    /// Continues to read from there, without unpacking ahead.
-    fn reopen(&mut self, from: ReadFrom, means: &Means) -> io::Result<()> {
-        let Means { coding, stop, .. } = means;
-        let opened = Opened::new(&self.source, from, *coding, DecoderLimit::NONE, stop)?;
-        self.bytes = InputBytes::Opened(Box::new(opened));
-        self.count(means);
-        Ok(())
+        match read {
+            Err(error) if ends_before_others(&error) => {
+                let what = "other bytes follow the end of the gzip data, and are ignored";
+                means.verbosity.say(format_args!("{}: {what}", self.name));
+                Ok(0)
+            }
+            Err(_) if means.stop.is_cancelled() => Err(None),
+            read => read.map_err(|error| Some(Failure::io(&self.name, &error))),
+        }
     }
 
     /// Counts the raw bytes that were read.
     fn count(&mut self, means: &Means) {
         let offset = match &self.bytes {
             InputBytes::Opened(opened) => opened.offset(),
-            InputBytes::Ahead(chunk, _) => chunk.it.offset,
-            InputBytes::End(_) => return,
+            InputBytes::Unpacked(file) => file.chunk.offset,
         };
-        let news = offset.saturating_sub(self.counted);
-        self.counted += news;
-        means.consumed.fetch_add(news, Ordering::Relaxed);
-    }
-
-    fn unreadable(&self, error: &io::Error) -> Failure {
-        let compression = match &self.bytes {
-            InputBytes::Opened(opened) => opened.compression(),
-            _ => None,
-        };
-        match compression {
-            // The decoders' errors have no OS error number.
-            Some(kind)
-                if error.raw_os_error().is_none() && error.kind() != ErrorKind::Unsupported =>
-            {
-                let reason = reason(error);
-                let is_whole = reason.contains("memory");
-                let what = if is_whole { "no memory to decompress" } else { "broken" };
-                Failure::at(&self.name, format_args!("{what} {kind} data: {reason}"))
-            }
-            _ => Failure::io(&self.name, error),
-        }
+        means.consumed.fetch_add(offset - self.counted, Ordering::Relaxed);
+        self.counted = offset;
     }
 }

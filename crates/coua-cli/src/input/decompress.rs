@@ -12,27 +12,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
 use std::path::Path;
 
-/// The most memory that a decoder may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DecoderLimit {
-    /// The largest window of zstd, as a power of two.
-    zstd_window: u32,
-    xz_bytes: u64,
-}
-
-impl DecoderLimit {
-    /// All that the formats allow: `zstd --long=31` asks for it.
-    pub(super) const NONE: Self =
-        Self { zstd_window: if usize::BITS < 64 { 30 } else { 31 }, xz_bytes: u64::MAX };
-    /// For several inputs that are unpacked at once: what `zstd --ultra` and `xz -9` need at most, without long
-    /// windows.
-    pub(super) const MODEST: Self = Self { zstd_window: 26, xz_bytes: 68 << 20 };
-
-    /// Whether a decoder may need more.
-    pub(super) fn is_any(self) -> bool {
-        self != Self::NONE
-    }
-}
+/// The largest window of zstd, as a power of two: all that the format allows, for which `zstd --long=31` asks.
+const ZSTD_WINDOW: u32 = if usize::BITS < 64 { 30 } else { 31 };
 
 /// The first byte of a member of a gzip file.
 const GZIP: u8 = 0x1f;
@@ -49,7 +30,7 @@ struct Compression {
     name: &'static str,
     /// The first bytes of such files: `?` is any byte, `_` one from 0x50 to 0x5f.
     magics: &'static [&'static [u8]],
-    decoded: fn(Start, DecoderLimit) -> io::Result<Box<dyn Read + Send>>,
+    decoded: fn(Start) -> io::Result<Box<dyn Read + Send>>,
 }
 
 /// The most bytes needed to recognize a format.
@@ -61,39 +42,36 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "gzip",
         magics: &[b"\x1f\x8b\x08"],
-        decoded: |start, _| Ok(Box::new(Members::new(start))),
+        decoded: |start| Ok(Box::new(Members::new(start))),
     },
     Compression {
         name: "zstd",
         magics: &[b"\x28\xb5\x2f\xfd", b"_\x2a\x4d\x18"],
-        decoded: |start, limit| Ok(Box::new(zstd_decoder(start, limit)?)),
+        decoded: |start| Ok(Box::new(zstd_decoder(start)?)),
     },
     Compression {
         name: "lz4",
         magics: &[b"\x04\x22\x4d\x18"],
-        decoded: |start, _| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
+        decoded: |start| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
     },
     Compression {
         name: "xz",
         magics: &[b"\xfd7zXZ\0"],
-        decoded: |start, limit| {
-            let stream = XzStream::new_auto_decoder(limit.xz_bytes, CONCATENATED)?;
+        decoded: |start| {
+            let stream = XzStream::new_auto_decoder(u64::MAX, CONCATENATED)?;
             Ok(Box::new(XzDecoder::new_stream(start, stream)))
         },
     },
     Compression {
         name: "bzip2",
         magics: &[b"BZh?1AY&SY", b"BZh?\x17rE8P\x90"],
-        decoded: |start, _| Ok(Box::new(MultiBzDecoder::new(start))),
+        decoded: |start| Ok(Box::new(MultiBzDecoder::new(start))),
     },
 ];
 
-pub(super) fn zstd_decoder<'d, R: BufRead>(
-    start: R,
-    limit: DecoderLimit,
-) -> io::Result<zstd::Decoder<'d, R>> {
+fn zstd_decoder<'d, R: BufRead>(start: R) -> io::Result<zstd::Decoder<'d, R>> {
     let mut decoder = zstd::Decoder::with_buffer(start)?;
-    decoder.window_log_max(limit.zstd_window)?;
+    decoder.window_log_max(ZSTD_WINDOW)?;
     Ok(decoder)
 }
 
@@ -208,7 +186,7 @@ pub(crate) fn last_bytes(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let (mut last, mut rest) =
         (Tail { most, bytes: Vec::new() }, BufReader::with_capacity(PIECE, File::open(path)?));
     if compression_of(path)? != Some("gzip") {
-        io::copy(&mut zstd_decoder(rest, DecoderLimit::NONE)?, &mut last)?;
+        io::copy(&mut zstd_decoder(rest)?, &mut last)?;
         return Ok(last.bytes);
     }
     while !rest.fill_buf()?.is_empty() {
@@ -250,7 +228,7 @@ pub(super) struct Decoded {
     pub(super) digest: Digest,
 }
 
-pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::Result<Decoded> {
+pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
     let (compression, start) = match coding {
         Coding::Recognized => recognize(&mut tap)?,
         Coding::Raw => (None, Vec::new()),
@@ -262,7 +240,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding, limit: DecoderLimit) -> io::
     let digest = tap.digest();
     let all = Cursor::new(start).chain(tap);
     let reader: Box<dyn Read + Send> = match compression {
-        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all), limit)?,
+        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all))?,
         None => Box::new(all),
     };
     Ok(Decoded { compression: compression.map(|it| it.name), reader, digest })
@@ -300,13 +278,13 @@ pub(super) fn ends_before_others(error: &io::Error) -> bool {
 
 /// The members of a gzip file, one after the other. Skips zeros after a member, as on tapes and in blocks
 /// of fixed size; `gzip` skips them too. At other bytes that follow, reading fails once.
-pub(super) struct Members<R> {
+struct Members<R> {
     /// None at the end.
     member: Option<GzDecoder<R>>,
 }
 
 impl<R: BufRead> Members<R> {
-    pub(super) fn new(bytes: R) -> Self {
+    fn new(bytes: R) -> Self {
         Self { member: Some(GzDecoder::new(bytes)) }
     }
 }

@@ -2,15 +2,12 @@
 
 mod ahead;
 mod current;
-mod cut;
 mod decompress;
-mod lane;
 mod named;
 mod opened;
 mod reader;
 mod tap;
 
-pub(crate) use ahead::{Ahead, AheadTask};
 pub(crate) use decompress::{compression_of, is_compressed, last_bytes};
 pub(crate) use named::InputFile;
 pub(crate) use opened::bytes_from;

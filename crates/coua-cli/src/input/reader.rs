@@ -9,7 +9,6 @@ use crate::record::{
 };
 use crate::terminal::{CancelToken, Failure, Result, Verbosity};
 use memchr::{memchr, memmem};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,6 +18,8 @@ use std::{iter, vec};
 pub(crate) struct BlockReader {
     sources: iter::Peekable<vec::IntoIter<Source>>,
     means: Means,
+    /// The inputs that are unpacked ahead.
+    ahead: Option<Ahead>,
     format: RecordFormat,
     splitter: Splitter,
     headers: Option<Headers>,
@@ -52,10 +53,11 @@ impl BlockReader {
         consumed: Arc<AtomicU64>,
     ) -> Self {
         let (coding, verbosity) = (inputs.coding, Verbosity::Quiet);
-        let means = Means { coding, stop, consumed, ahead: None, verbosity };
+        let means = Means { coding, stop, consumed, verbosity };
         Self {
             sources: inputs.sources.into_iter().peekable(),
             means,
+            ahead: None,
             splitter: Splitter::new(&format),
             format,
             headers,
@@ -72,21 +74,15 @@ impl BlockReader {
         }
     }
 
-    /// Lets this number of threads unpack inputs before their turn.
-    pub(crate) fn unpack_ahead(&mut self, inputs: &Inputs, threads: NonZeroUsize) {
-        let (coding, stop) = (self.means.coding, self.means.stop.clone());
-        let ahead = (threads.get() > 1).then(|| Ahead::new(&inputs.sources, coding, threads, stop));
-        self.means.ahead = ahead.map(Arc::new);
+    /// Lets a thread unpack compressed files ahead of their turn.
+    pub(crate) fn unpack_ahead(&mut self) {
+        let sources: Vec<Source> = self.sources.clone().collect();
+        self.ahead = Ahead::new(&sources, self.means.coding, self.means.stop.clone());
     }
 
     /// Warns of bytes that are ignored.
     pub(crate) fn warn(&mut self, verbosity: Verbosity) {
         self.means.verbosity = verbosity;
-    }
-
-    /// Inputs that are unpacked before their turn.
-    pub(crate) fn ahead(&self) -> Option<Arc<Ahead>> {
-        self.means.ahead.clone()
     }
 
     /// Fills a block. Returns false at the end of all inputs, or when the program must stop.
@@ -150,7 +146,9 @@ impl BlockReader {
 
     /// Opens an input. None if the program must stop before its first bytes arrive.
     fn open(&mut self, source: &Source) -> Result<Option<Current>> {
-        let current = Current::open(source, self.opened, &self.means)?;
+        let number = self.opened;
+        let unpacked = self.ahead.as_mut().and_then(|ahead| ahead.file(number, source));
+        let current = Current::open(source, number, unpacked, &self.means)?;
         if current.is_some() {
             self.splitter = Splitter::new(&self.format);
             self.opened += 1;

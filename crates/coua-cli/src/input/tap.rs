@@ -4,26 +4,10 @@ use crate::platform;
 use crate::runs::{Checksum, Ends};
 use crate::terminal::CancelToken;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
-
-/// A place in the raw bytes of an input.
-#[derive(Clone, Default)]
-pub(super) struct RawPlace {
-    pub(super) offset: u64,
-    /// The checksum of all bytes before it.
-    pub(super) checksum: Box<Xxh3>,
-}
-
-impl RawPlace {
-    /// Moves the place past these bytes.
-    pub(super) fn pass(&mut self, bytes: &[u8]) {
-        self.offset += bytes.len() as u64;
-        self.checksum.update(bytes);
-    }
-}
 
 /// The checksums of the bytes of an input that were read so far.
 #[derive(Clone)]
@@ -36,11 +20,6 @@ struct Digested {
 }
 
 impl Digest {
-    fn of(place: RawPlace) -> Self {
-        let digested = Digested { ends: Ends::default(), all: Some(place.checksum) };
-        Self(Arc::new(Mutex::new(digested)))
-    }
-
     fn get(&self) -> MutexGuard<'_, Digested> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,14 +56,18 @@ pub(super) struct Tap {
 }
 
 impl Tap {
-    /// Reads a file that is at this place.
-    pub(super) fn new(file: File, place: RawPlace, stop: Arc<CancelToken>) -> io::Result<Self> {
+    /// Reads a file from this offset on. Only the checksum from the beginning on is that of the file.
+    pub(super) fn new(mut file: File, offset: u64, stop: Arc<CancelToken>) -> io::Result<Self> {
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset))?;
+        }
         let may_wait = !file.metadata()?.is_file();
         if may_wait {
             platform::enlarge_pipe(&file);
         }
-        let offset = Arc::new(AtomicU64::new(place.offset));
-        let digest = Digest::of(place);
+        let offset = Arc::new(AtomicU64::new(offset));
+        let digested = Digested { ends: Ends::default(), all: Some(Box::default()) };
+        let digest = Digest(Arc::new(Mutex::new(digested)));
         Ok(Self { file: Arc::new(file), may_wait, stop, offset, digest })
     }
 

@@ -145,12 +145,9 @@ pub(super) struct End<'s, 'o>(pub(super) &'s Schedule<'o>);
 
 impl Drop for End<'_, '_> {
     fn drop(&mut self) {
-        let ahead = self.0.state().end();
+        self.0.state().end();
         self.0.work.notify_all();
         self.0.awaited.notify_all();
         self.0.stop.cancel();
-        if let Some(ahead) = ahead {
-            ahead.end();
-        }
     }
 }

@@ -2,12 +2,11 @@
 
 use super::blocks::{Blocks, ShardTask};
 use super::interface::{Batch, Flow, Pipeline, Prefetch};
-use crate::input::{Ahead, AheadTask, BlockReader};
+use crate::input::BlockReader;
 use crate::key::Hashing;
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// The blocks in the pipeline, and the possible steps.
 pub(super) struct PipelineState<'o> {
@@ -26,8 +25,6 @@ pub(super) struct PipelineState<'o> {
 struct BlockSource {
     /// `None` while a thread reads, and at the end.
     reader: Option<Box<BlockReader>>,
-    /// Inputs that are unpacked before their turn.
-    ahead: Option<Arc<Ahead>>,
     /// The result of reading, once it has ended.
     end: Option<Result<()>>,
 }
@@ -61,7 +58,6 @@ pub(super) enum Task<'o> {
     Hash(u64, Batch, Hashing),
     Shard(ShardTask),
     Write(&'o mut Outputs, Batch, Result<()>),
-    Unpack(AheadTask),
 }
 
 /// An event that the answering thread waits for.
@@ -99,7 +95,6 @@ impl Task<'_> {
                     *written = outputs.flush();
                 }
             }
-            Self::Unpack(task) => task.run(),
         }
     }
 }
@@ -116,11 +111,10 @@ impl<'o> PipelineState<'o> {
     pub(super) fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
         let Pipeline { reader, hashing, prefetch, threads, .. } = pipeline;
         let threads = threads.get();
-        let (ahead, answered) = (reader.ahead(), VecDeque::new());
-        let outputs = Some(outputs);
+        let (outputs, answered) = (Some(outputs), VecDeque::new());
         Self {
             threads,
-            source: BlockSource { reader: Some(Box::new(reader)), ahead, end: None },
+            source: BlockSource { reader: Some(Box::new(reader)), end: None },
             hashing: vec![hashing; threads],
             blocks: Blocks::new(prefetch.shards()),
             sink: BlockSink { outputs, answered, failure: None, spare: Vec::new() },
@@ -153,7 +147,7 @@ impl<'o> PipelineState<'o> {
         let task = task.or_else(|| self.hash_task());
         // Reading may wait for memory, which must not be held by a block that waits for this thread.
         let may_read = is_other || self.blocks.len() == 0;
-        task.or_else(|| may_read.then(|| self.read_task()).flatten()).or_else(|| self.unpack_task())
+        task.or_else(|| may_read.then(|| self.read_task()).flatten())
     }
 
     /// Whether there is a task for a thread that does not answer.
@@ -162,7 +156,6 @@ impl<'o> PipelineState<'o> {
             || self.may_read() && self.source.reader.is_some()
             || self.blocks.unhashed() > 0 && !self.hashing.is_empty()
             || self.blocks.has_shard_task()
-            || self.source.ahead.as_ref().is_some_and(|ahead| ahead.has_task())
     }
 
     /// Whether the answering thread can continue.
@@ -193,10 +186,6 @@ impl<'o> PipelineState<'o> {
         Some(Task::Write(outputs, self.sink.answered.pop_front()?, Ok(())))
     }
 
-    fn unpack_task(&self) -> Option<Task<'o>> {
-        self.source.ahead.as_ref()?.task().map(Task::Unpack)
-    }
-
     /// Records the result of a step.
     pub(super) fn record(&mut self, done: Task<'o>) -> Flow {
         match done {
@@ -218,7 +207,6 @@ impl<'o> PipelineState<'o> {
                 }
                 self.sink.spare.push(batch);
             }
-            Task::Unpack(_) => {}
         }
         Flow::Continue
     }
@@ -245,11 +233,10 @@ impl<'o> PipelineState<'o> {
         self.source.end.take().unwrap_or(Ok(()))
     }
 
-    /// Forbids new steps, and drops all blocks. Returns the inputs that are unpacked before their turn.
-    pub(super) fn end(&mut self) -> Option<Arc<Ahead>> {
+    /// Forbids new steps, and drops all blocks.
+    pub(super) fn end(&mut self) {
         self.has_ended = true;
         self.blocks.end();
         self.sink.answered.clear();
-        self.source.ahead.clone()
     }
 }

@@ -84,7 +84,9 @@ impl Session {
             self.counters.consumed.clone(),
         );
         reader.block_bytes = filter.block_bytes;
-        reader.unpack_ahead(&reading.inputs, self.threads);
+        if self.threads.get() > 1 {
+            reader.unpack_ahead();
+        }
         let (hasher, wanted) = (filter.hasher, filter.wanted);
         let hashing = Hashing { hasher, wanted, ..reading.hashing.clone() };
         let (threads, stop) = (self.threads, self.stop.clone());

@@ -28,8 +28,7 @@ fn mkfifo(folder: &Folder, name: &str) {
     assert!(made.unwrap().success());
 }
 
-/// A program that waits for the end of its first input, which is standard input. Meanwhile the threads can process the
-/// inputs after it.
+/// A program that waits for the end of its first input, which is standard input. Meanwhile inputs after it can be unpacked.
 fn waiting(folder: &Folder, options: &[&str], inputs: &[&str]) -> (Child, ChildStdin) {
     let args = [&["dedup"], options, &["-"], inputs].concat();
     let mut command = coua(args);
@@ -122,44 +121,6 @@ fn damage_is_met_where_one_thread_meets_it() {
     }
 }
 
-/// Members with a wrong size.
-#[test]
-fn wrong_sizes_of_members_are_passed_over() {
-    let folder = Folder::new();
-    let text = lines(60_000, Repeats::Few);
-    let good = bgzip(&text);
-    let size = |at: usize| usize::from(u16::from_le_bytes([good[at + 16], good[at + 17]])) + 1;
-    let second = size(0);
-    for (at, wrong) in [(0, 17_u16), (0, 1), (second, 0), (second, 30_000), (0, u16::MAX)] {
-        let mut bad = good.clone();
-        bad[at + 16..at + 18].copy_from_slice(&wrong.to_le_bytes());
-        folder.file("in", bad);
-        for threads in THREADS {
-            let run = run_in(&folder, &["dedup", "-j", threads, "in"]);
-            assert!(run.good() == expected(&text), "{at} {wrong} -j {threads}");
-        }
-    }
-}
-
-#[test]
-fn decoders_that_need_much_memory_wait_for_their_turn() {
-    let folder = Folder::new();
-    let text = lines(60_000, Repeats::Few);
-    let mut encoder = zstd_of_window(27);
-    encoder.write_all(&text).unwrap();
-    folder.file("long.zst", encoder.finish().unwrap());
-    // The second frame needs more memory than the first.
-    let mut encoder = zstd_of_window(28);
-    encoder.write_all(b"last\n").unwrap();
-    let end = encoder.finish().unwrap();
-    folder.file("two.zst", [zstd(&text), end].concat());
-    for threads in THREADS {
-        let inputs = ["-j", threads, "two.zst", "long.zst", "two.zst"];
-        let run = run_in(&folder, &[&["dedup"][..], &inputs].concat());
-        assert!(run.good() == [expected(&text), b"last\n".to_vec()].concat(), "-j {threads}");
-    }
-}
-
 fn zstd_of_window(log: u32) -> zstd::Encoder<'static, Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.window_log(log).unwrap();
@@ -219,7 +180,7 @@ fn peak(child: &Child) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Two bombs and one in several parts: each decompresses to more than both threads may hold.
+/// Bombs of one frame and of many: each decompresses to more than may wait for its turn.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_memory_for_what_is_unpacked_has_a_bound() {
@@ -231,7 +192,7 @@ fn the_memory_for_what_is_unpacked_has_a_bound() {
     }
     folder.file("bomb", encoder.finish().unwrap());
     folder.file("frames", zstd(&zeros[..8 << 20]).repeat(120));
-    for (inputs, least) in [(["bomb", "bomb"], 50_000), (["frames", "frames"], 0)] {
+    for inputs in [["bomb", "bomb"], ["frames", "frames"]] {
         let (mut child, stdin) = waiting(&folder, &["-j2"], &inputs);
         let (start, mut last) = (Instant::now(), 0);
         // Until its memory stops growing.
@@ -240,7 +201,7 @@ fn the_memory_for_what_is_unpacked_has_a_bound() {
             last = peak(&child);
             !grown && start.elapsed() > Duration::from_secs(2)
         });
-        assert!((least..600_000).contains(&last), "{last} KiB: {inputs:?}");
+        assert!((8_000..100_000).contains(&last), "{last} KiB: {inputs:?}");
         send(&child, Signal::INT);
         assert_eq!(wait(&mut child).signal(), Some(2));
         drop(stdin);
