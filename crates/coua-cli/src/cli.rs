@@ -2,10 +2,9 @@
 
 use crate::clock::read_environment;
 use crate::commands::{
-    add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, remove,
-    verify,
+    add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, pull, push,
+    remove, verify,
 };
-use crate::commands::{pull, push};
 use crate::key::UrlForm;
 use crate::terminal::{Exit, Failure, Result, Stream};
 use clap::error::{ContextKind, ContextValue, ErrorKind};

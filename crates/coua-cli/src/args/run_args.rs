@@ -21,8 +21,7 @@ pub(crate) struct RunArgs {
     /// Number of threads [default: processors, at most 16; fewer for small files]
     ///
     /// The output and the filter never depend on it. A filter in a file, with a window or with a limit of items is changed
-    /// by one thread. Idle threads decompress files before their turn, in at most 256 MiB of memory each, and an eighth of the
-    /// free memory.
+    /// by one thread. With more than one, a further thread decompresses files before their turn.
     #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
     threads: Option<u16>,
 

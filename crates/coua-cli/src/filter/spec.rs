@@ -313,15 +313,10 @@ pub(crate) struct FilterSpec {
 }
 
 impl FilterSpec {
-    /// Whether the program may choose the initial capacity.
-    fn leaves_capacity_open(&self) -> bool {
-        self.capacity.is_none()
-    }
-
     /// Whether items, rates and windows are all left open: then a run may use any number of filters.
     pub(crate) fn leaves_all_open(&self) -> bool {
         let has_window = !matches!(self.window.window(), Ok(None));
-        self.leaves_capacity_open() && self.rate.is_none() && !has_window
+        self.capacity.is_none() && self.rate.is_none() && !has_window
     }
 
     /// Builds an empty filter for each shard.

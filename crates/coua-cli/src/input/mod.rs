@@ -3,24 +3,22 @@
 mod ahead;
 mod current;
 mod decompress;
-mod named;
 mod opened;
 mod reader;
 mod tap;
 
 pub(crate) use decompress::{compression_of, is_compressed, last_bytes};
-pub(crate) use named::InputFile;
 pub(crate) use opened::bytes_from;
 pub(crate) use reader::BlockReader;
 
-use crate::platform::{self, Identity, standard_input};
+use crate::platform::{self, Identity, descriptor, standard_input};
 use crate::terminal::{Failure, Result, Stream, message};
 use std::collections::HashSet;
 use std::env;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
 use std::mem;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -68,6 +66,14 @@ enum Source {
     /// An input with this name that can be read again, from this position of a file.
     Spooled(String, Arc<File>, u64),
     File(PathBuf),
+}
+
+/// An input that is a file with a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputFile<'a> {
+    pub(crate) path: &'a Path,
+    /// The name of its compression format, if it is compressed.
+    pub(crate) compression: Option<&'static str>,
 }
 
 /// Facts about the inputs before they are read.
@@ -150,6 +156,19 @@ impl Inputs {
             Source::Stdin | Source::Spooled(..) => None,
         };
         self.sources.iter().map(name).collect()
+    }
+
+    /// All inputs, or the name of one that is not a named file. Skips those that cannot be read.
+    pub(crate) fn named(&self) -> Result<Vec<InputFile<'_>>, String> {
+        fn file(source: &Source) -> Result<InputFile<'_>, String> {
+            let Source::File(path) = source else { return Err(source.name()) };
+            let is_other = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+            if is_other || descriptor(path).is_some() {
+                return Err(source.name());
+            }
+            Ok(InputFile { path, compression: compression_of(path).unwrap_or(None) })
+        }
+        self.sources.iter().map(file).collect()
     }
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.

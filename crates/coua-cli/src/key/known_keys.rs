@@ -83,8 +83,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// A checksum of a record's content, which is not 0. Decoded, a character that was cut off may be as long as the whole
-    /// one.
+    /// A checksum of a record's content, which is not 0.
     pub(crate) fn mark(record: &[u8], format: &RecordFormat) -> u64 {
         KeyHasher::default().hash(format.content(record)).to_u64().max(1)
     }

@@ -1,6 +1,6 @@
 //! The blocks between reading and answering, in their order.
 
-use super::interface::Batch;
+use super::Batch;
 use crate::key::Group;
 use std::collections::VecDeque;
 use std::mem;

@@ -2,13 +2,10 @@
 //! the reader of their columns.
 
 mod block;
-mod columns;
 
 pub(crate) use block::{
-    BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, Header, LARGE_BLOCK, no_memory,
+    BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, Header, Item, LARGE_BLOCK, Places, no_memory,
 };
-
-pub(crate) use columns::{Item, Places};
 
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 use std::sync::Arc;
