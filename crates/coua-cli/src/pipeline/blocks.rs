@@ -1,6 +1,6 @@
 //! The blocks between reading and answering, in their order.
 
-use super::Batch;
+use super::interface::Batch;
 use crate::key::Group;
 use std::collections::VecDeque;
 use std::mem;

@@ -1,7 +1,7 @@
 //! Free threads take the next step of some block.
 
+use super::interface::{Batch, Flow, Pipeline, Prefetch};
 use super::state::{Awaited, PipelineState, Task, Thread, Waiters};
-use super::{Batch, Flow, Pipeline, Prefetch};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

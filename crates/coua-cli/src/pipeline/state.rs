@@ -1,7 +1,7 @@
 //! The next step of some block.
 
 use super::blocks::{Blocks, ShardTask};
-use super::{Batch, Flow, Pipeline, Prefetch};
+use super::interface::{Batch, Flow, Pipeline, Prefetch};
 use crate::input::BlockReader;
 use crate::key::Hashing;
 use crate::output::Outputs;
