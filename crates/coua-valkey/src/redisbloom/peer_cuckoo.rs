@@ -5,7 +5,7 @@
 //! relocated; if that fails, a table is added. The same inserts lead to the same bytes as in the
 //! peer.
 
-use super::bytes::{collected, reserve, zeroed};
+use super::bytes::{collected, reserve};
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, number};
 use super::sub_filter::{FINGERPRINTS, Place, Shape, Size, SubFilter};
 
@@ -24,19 +24,18 @@ pub struct PeerCuckoo {
 }
 
 impl PeerCuckoo {
-    /// Builds a filter whose slots come from `array`. All sizes are checked before
-    /// its first call.
+    /// Builds a filter of sub-filters from `sub_filter`. All sizes are checked before its first call.
     pub(super) fn build(
         shape: Shape,
         sub_filters: u64,
         limits: &Limits,
-        mut array: impl FnMut(Size) -> Result<Vec<u8>, LoadError>,
+        mut sub_filter: impl FnMut(&Shape, Size) -> Result<SubFilter, LoadError>,
     ) -> Result<Self, LoadError> {
         let count = check_sizes(&shape, sub_filters, limits)?;
         let mut list = Vec::new();
         for size in (0..count).filter_map(|index| shape.size_of(index)) {
             reserve(&mut list, 1)?;
-            list.push(SubFilter::over(&shape, size, array(size)?));
+            list.push(sub_filter(&shape, size)?);
         }
         Ok(Self { shape, items: 0, deletes: 0, sub_filters: list })
     }
@@ -123,7 +122,7 @@ impl PeerCuckoo {
         let size = size.ok_or(InsertError::GrowthLimit)?;
         limits.check(self.slots().saturating_add(size.bytes))?;
         reserve(&mut self.sub_filters, 1)?;
-        self.sub_filters.push(SubFilter::over(&self.shape, size, zeroed(size.bytes)?));
+        self.sub_filters.push(SubFilter::empty(&self.shape, size)?);
         Ok(())
     }
 }
@@ -198,8 +197,17 @@ impl PeerCuckoo {
 
     /// Slots in use, 0 to 1.
     pub fn load_factor(&self) -> f64 {
-        let used: u64 = self.sub_filters.iter().map(SubFilter::used).sum();
-        used as f64 / self.slots() as f64
+        self.used() as f64 / self.slots() as f64
+    }
+
+    /// Whether it has fewer fingerprints than its header counts items, as while its chunks are loaded. Its empty
+    /// sub-filters are still needed then.
+    pub fn lacks_items(&self) -> bool {
+        self.used() < self.items
+    }
+
+    fn used(&self) -> u64 {
+        self.sub_filters.iter().map(SubFilter::used).sum()
     }
 
     /// The current false-positive rate: an absent item is compared with the fingerprints of two buckets in each
@@ -317,7 +325,8 @@ impl PeerCuckoo {
     /// that cannot be emptied, because those before it cannot be freed.
     fn compact_after_removal(&mut self) {
         let is_due = self.deletes as f64 > self.items as f64 * 0.10;
-        if self.sub_filters.len() == 1 || !is_due || self.pairs() > MAX_COMPACTION {
+        let is_slow = self.pairs() > MAX_COMPACTION;
+        if self.sub_filters.len() == 1 || !is_due || is_slow || self.lacks_items() {
             return;
         }
         let mut newest = self.sub_filters.len() - 1;
@@ -401,7 +410,7 @@ impl PeerCuckoo {
             expansion: rounded.unwrap_or(expansion),
             seed: super::sub_filter::DEFAULT_SEED,
         };
-        Self::build(shape, 1, &Limits::default(), |size| Ok(zeroed(size.bytes)?))
+        Self::build(shape, 1, &Limits::default(), |shape, size| Ok(SubFilter::empty(shape, size)?))
     }
 
     /// Moves items from newer sub-filters into older ones, and frees the empty ones at the end. Slow for a large

@@ -7,10 +7,10 @@
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
-use super::bytes::{Fields, copied, zeroed};
+use super::bytes::{Fields, copied};
 use super::errors::{Limits, LoadError, Unreadable, number};
 use super::peer_cuckoo::PeerCuckoo;
-use super::sub_filter::{DEFAULT_SEED, Shape, Size};
+use super::sub_filter::{DEFAULT_SEED, Shape, Size, SubFilter};
 
 const HEADER_BYTES: usize = 38;
 /// The header of a filter with a seed ends with the seed.
@@ -19,11 +19,11 @@ const SEEDED_HEADER_BYTES: usize = HEADER_BYTES + 8;
 const HAS_SEED: u64 = 1 << 63;
 
 impl PeerCuckoo {
-    /// Creates a filter from its header, with slots from `array`.
+    /// Creates a filter from its header, of sub-filters from `sub_filter`.
     fn over(
         header: &[u8],
         limits: &Limits,
-        mut array: impl FnMut(u64) -> Result<Vec<u8>, LoadError>,
+        sub_filter: impl FnMut(&Shape, Size) -> Result<SubFilter, LoadError>,
     ) -> Result<Self, LoadError> {
         let mut fields = Fields(header);
         let (items, buckets, deletes) = (fields.u64(), fields.u64(), fields.u64());
@@ -42,7 +42,7 @@ impl PeerCuckoo {
             seed: if has_seed { fields.u64() } else { DEFAULT_SEED },
         };
         let sub_filters = sub_filters & !HAS_SEED;
-        let filter = Self::build(shape, sub_filters, limits, |size| array(size.bytes))?;
+        let filter = Self::build(shape, sub_filters, limits, sub_filter)?;
         filter.with_counts(items, deletes)
     }
 
@@ -51,7 +51,7 @@ impl PeerCuckoo {
     /// # Errors
     /// An invalid header, or too large a filter.
     pub fn from_header(header: &[u8], limits: &Limits) -> Result<Self, LoadError> {
-        Self::over(header, limits, |bytes| Ok(zeroed(bytes)?))
+        Self::over(header, limits, |shape, size| Ok(SubFilter::empty(shape, size)?))
     }
 
     /// The header, from which the same filter without contents can be created.
@@ -78,7 +78,9 @@ impl PeerCuckoo {
     /// The stream ends early, is invalid, or the filter is too large.
     pub fn read_from(mut input: impl Read, limits: &Limits) -> Result<Self, LoadError> {
         let header = read_header(&mut input)?;
-        Self::over(&header, limits, |bytes| read_array(&mut input, bytes))
+        Self::over(&header, limits, |shape, size| {
+            Ok(SubFilter::over(shape, size, read_array(&mut input, size.bytes)?))
+        })
     }
 
     /// Writes the filter as one stream of bytes.
@@ -252,11 +254,11 @@ impl PeerCuckoo {
             shape.max_iterations = read_narrow(source, "max iterations", U16)?;
             shape.expansion = read_narrow(source, "expansion", U16)?;
         }
-        let mut filter = Self::build(shape, sub_filters, limits, |size| {
+        let mut filter = Self::build(shape, sub_filters, limits, |shape, size| {
             if has_parameters {
                 check_buckets(source.read_u64()?, size)?;
             }
-            read_slots(source, size)
+            Ok(SubFilter::over(shape, size, read_slots(source, size)?))
         })?;
         if encoding >= WITH_SEED {
             filter.shape.seed = source.read_u64()?;

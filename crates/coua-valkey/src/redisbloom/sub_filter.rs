@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::bytes::copied;
+use super::bytes::{copied, zeroed};
 use super::errors::{LoadError, OutOfMemory, number};
 use super::murmur::murmur64;
 
@@ -110,6 +110,13 @@ impl SubFilter {
         debug_assert_eq!(size.bytes, slots.len() as u64);
         let used = count_used(&slots);
         Self { slots, used, mask: size.buckets - 1, bucket_size: usize::from(shape.bucket_size) }
+    }
+
+    /// An empty sub-filter. Its slots are not read, because the system would have to provide all their memory.
+    pub(super) fn empty(shape: &Shape, size: Size) -> Result<Self, OutOfMemory> {
+        let slots = zeroed(size.bytes)?;
+        let bucket_size = usize::from(shape.bucket_size);
+        Ok(Self { slots, used: 0, mask: size.buckets - 1, bucket_size })
     }
 
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 
 use coua_image as image;
 
-use crate::cuckoo::NativeCuckoo;
+use crate::cuckoo::{NativeCuckoo, is_begun};
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{Chunk, ChunkError, PeerCuckoo};
 use crate::server::Pieces;
@@ -121,15 +121,21 @@ pub(crate) struct Incomplete {
 }
 
 impl Incomplete {
-    /// Reads the stored chunks, to the end of the input.
-    pub(super) fn read(input: &mut dyn Read) -> io::Result<Self> {
+    /// Reads the stored chunks, to the end of the input. They must be what `take` leaves, because a rewritten append-only
+    /// file sends them to it.
+    pub(super) fn read(input: &mut dyn Read) -> Result<Self, RdbError> {
+        let refused = RdbError::Field("beginning of a filter");
         let mut incomplete = Self::default();
         loop {
             let mut chunk = Vec::new();
             if Read::take(&mut *input, CHUNK as u64).read_to_end(&mut chunk)? == 0 {
-                return Ok(incomplete);
+                return if is_begun(incomplete.head()) { Ok(incomplete) } else { Err(refused) };
             }
-            incomplete.chunks.push(chunk);
+            let end = incomplete.len() + chunk.len() as u64;
+            if !matches!(incomplete.take(DumpPosition { end, changes: 0 }, &chunk, None), Ok(None))
+            {
+                return Err(refused);
+            }
         }
     }
 

@@ -194,9 +194,9 @@ impl Value {
         at: Option<CompactionPosition>,
     ) -> Result<Compaction, CommandError> {
         self.change(
-            |native| native.compact(at.unwrap_or_default()),
+            |native| Ok(native.compact(at.unwrap_or_default())),
             |imported| compact_imported(imported, at),
-        )
+        )?
     }
 
     fn contents_bytes(&self) -> u64 {
@@ -221,8 +221,14 @@ fn insert_imported(
     })
 }
 
-/// Runs a step of compacting a RedisBloom filter.
-fn compact_imported(filter: &mut PeerCuckoo, at: Option<CompactionPosition>) -> Compaction {
+/// Runs a step of compacting a RedisBloom filter, unless chunks of it are missing.
+fn compact_imported(
+    filter: &mut PeerCuckoo,
+    at: Option<CompactionPosition>,
+) -> Result<Compaction, CommandError> {
+    if filter.lacks_items() {
+        return Err(CommandError::Incomplete);
+    }
     let from =
         at.map(|CompactionPosition { part, from }| SlotPosition { sub_filter: part, slot: from });
     let CompactionStep { has_changed, next, freed } = filter.compact_step(from);
@@ -230,7 +236,7 @@ fn compact_imported(filter: &mut PeerCuckoo, at: Option<CompactionPosition>) -> 
     release(freed, bytes);
     let at =
         |SlotPosition { sub_filter, slot }| CompactionPosition { part: sub_filter, from: slot };
-    Compaction { has_changed, next: next.map(at) }
+    Ok(Compaction { has_changed, next: next.map(at) })
 }
 
 impl ValueType for Value {

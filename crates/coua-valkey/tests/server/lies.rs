@@ -1,5 +1,6 @@
 //! Dumps and headers of the peer that claim what is not so: they have no checksum of their own.
 
+use crate::chunks::scan;
 use crate::client::Client;
 use crate::golden;
 use crate::hostile::{changed, restore_all};
@@ -12,6 +13,7 @@ on_both!(
     dumps_of_the_peer_that_lie,
     changed_dumps_of_the_peer,
     headers_of_the_peer_that_lie,
+    beginnings_of_filters_that_are_none,
 );
 
 /// Guessing would be worse than refusing.
@@ -116,4 +118,24 @@ fn headers_of_the_peer_that_lie(kind: Kind) {
         }
     }
     assert_eq!(client.run("PING").to_string(), "+PONG");
+}
+
+/// A rewritten append-only file could not load them again.
+fn beginnings_of_filters_that_are_none(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.ADD whole a");
+    let (_, whole) = &scan(&mut client, "whole")[0];
+    let cut = &whole[..whole.len() - 1];
+    client.call(&[b"CF.LOADCHUNK", &b"cut"[..], whole.len().to_string().as_bytes(), cut]);
+    let dump = client.run("DUMP cut");
+    let magic = b"CouaPart";
+    let start = dump.bytes().windows(magic.len()).position(|it| it == magic).unwrap() + magic.len();
+    for (flipped, is_good) in [(0, true), (1, false), (255, false)] {
+        let mut payload = body(dump.bytes()).to_vec();
+        payload[start] ^= flipped;
+        let payload = sealed(&payload);
+        let reply = client.call(&[b"RESTORE".as_slice(), b"f", b"0", &payload, b"REPLACE"]);
+        assert_eq!(!reply.is_error(), is_good, "{reply}");
+    }
 }
