@@ -205,9 +205,9 @@ impl WindowSpec {
         needs_one.map_or(Ok(()), |(option, _)| Err(Failure::at(option, "needs --window")))
     }
 
-    /// Returns an error if the existing `filter` does not have the requested window.
-    pub(super) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
-        let Some(window) = filter.window() else {
+    /// Returns an error if an existing filter with the window `found` does not have the requested one.
+    pub(super) fn agree_with(&self, found: Option<Window>, name: &str) -> Result<()> {
+        let Some(window) = found else {
             if self.length.is_none() {
                 return self.no_window();
             }
@@ -361,7 +361,7 @@ impl FilterSpec {
 
     /// Returns an error if the existing `filter` does not have these properties.
     pub(crate) fn agree_with(&self, filter: &Generations, name: &str) -> Result<()> {
-        self.window.agree_with(filter, name)?;
+        self.window.agree_with(filter.window(), name)?;
         let template = filter.template();
         let found = OnFull::of(template);
         if let Some(wanted) = self.on_full.filter(|wanted| *wanted != found) {

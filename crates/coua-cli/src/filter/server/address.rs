@@ -23,8 +23,8 @@ pub(crate) const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards
 #[derive(Clone, PartialEq)]
 pub(crate) struct Address {
     scheme: String,
-    pub(super) host: String,
-    pub(super) port: u16,
+    /// The server, or a node of its cluster.
+    pub(super) node: Node,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) database: i64,
@@ -37,9 +37,8 @@ pub(crate) struct Address {
 /// For messages: without the password.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { scheme, host, port, name, .. } = self;
-        let [begin, end] = if host.contains(':') { ["[", "]"] } else { [""; 2] };
-        write!(f, "{scheme}://{begin}{host}{end}:{port}/{name}")?;
+        let Self { scheme, node, name, .. } = self;
+        write!(f, "{scheme}://{node}/{name}")?;
         self.shards.map_or(Ok(()), |shards| write!(f, "?shards={shards}"))
     }
 }
@@ -50,21 +49,31 @@ impl fmt::Debug for Address {
     }
 }
 
+/// One server, possibly of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Node {
+    /// The node that `teller` reports: without a host, it has that of the teller.
+    pub(super) fn told(host: &str, port: u16, teller: &Self) -> Self {
+        let host = if matches!(host, "" | "?") { &teller.host } else { host };
+        Self { host: host.to_owned(), port }
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
 impl Address {
     /// Parses an address, or says what is wrong with it. Without a password it has that of the environment.
     pub(crate) fn of(text: &str) -> Result<Self, String> {
-        let mut address = Self::parse(text)?;
-        if address.password.is_none() {
-            address.password = env::var(PASSWORD).ok().filter(|password| !password.is_empty());
-        }
-        Ok(address)
-    }
-
-    pub(super) fn has_tls(&self) -> bool {
-        matches!(self.scheme.as_str(), "valkeys" | "rediss")
-    }
-
-    fn parse(text: &str) -> Result<Self, String> {
         if has_at_after_host(text) {
             return Err(format!(
                 "has an @ after the host; in a password write / as %2F, ? as %3F, # as %23 and @ as %40, \
@@ -96,10 +105,11 @@ impl Address {
             |text: &str, what| Some(text).filter(|t| !t.is_empty()).map(|t| decoded(t, what));
         let mut address = Self {
             scheme: url.scheme().to_owned(),
-            host: host.to_owned(),
-            port: url.port().unwrap_or(PORT),
+            node: Node { host: host.to_owned(), port: url.port().unwrap_or(PORT) },
             user: given(url.username(), "user").transpose()?,
-            password: given(url.password().unwrap_or_default(), "password").transpose()?,
+            password: given(url.password().unwrap_or_default(), "password")
+                .transpose()?
+                .or_else(|| env::var(PASSWORD).ok().filter(|password| !password.is_empty())),
             database: 0,
             name,
             shards: None,
@@ -116,6 +126,11 @@ impl Address {
         Ok(address)
     }
 
+    pub(super) fn has_tls(&self) -> bool {
+        matches!(self.scheme.as_str(), "valkeys" | "rediss")
+    }
+
+    /// Takes an option.
     fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
         let number = |least: u32, most: u32| {
             let number = value.parse().ok().filter(|number| (least..=most).contains(number));
@@ -160,17 +175,20 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Address, String> {
-        Address::parse(text)
+        Address::of(text)
     }
 
     #[test]
     fn addresses_are_understood() {
         let address = parse("valkey://h/seen").unwrap();
-        assert_eq!((address.host.as_str(), address.port, address.shards), ("h", 6379, None));
+        assert_eq!(
+            (address.node.host.as_str(), address.node.port, address.shards),
+            ("h", 6379, None)
+        );
         assert_eq!((address.database, address.has_tls()), (0, false));
         let address =
             parse("rediss://me:p%40ss@[::1]:7000/a%20b?shards=64&db=3&retry=0.5").unwrap();
-        assert_eq!((address.host.as_str(), address.port), ("::1", 7000));
+        assert_eq!((address.node.host.as_str(), address.node.port), ("::1", 7000));
         assert_eq!(address.user.as_deref(), Some("me"));
         assert_eq!(address.password.as_deref(), Some("p@ss"));
         assert_eq!((address.name.as_str(), address.shards), ("a b", Some(64)));

@@ -2,8 +2,9 @@
 //!
 //! The key of an item is a promise: every process, of any version, must find it in the same shard.
 
-use super::connection::Node;
+use super::address::Node;
 use super::protocol::Value;
+use std::ops::RangeInclusive;
 
 /// The largest number of nodes remembered for a cluster: it cannot have more primaries than slots.
 const MOST_NODES: usize = 16_384;
@@ -18,22 +19,19 @@ pub(super) struct SlotMap {
 
 #[derive(Debug)]
 struct SlotRange {
-    first: u16,
-    last: u16,
-    primary: Node,
-    replicas: Vec<Node>,
+    slots: RangeInclusive<u16>,
+    /// The primary, then its replicas.
+    nodes: Vec<Node>,
 }
 
 impl SlotRange {
-    fn read(range: &Value, told_by: &Node) -> Option<Self> {
+    fn read(range: &Value, teller: &Node) -> Option<Self> {
         let [Value::Int(first), Value::Int(last), nodes @ ..] = range.elements()? else {
             return None;
         };
-        let nodes: Option<Vec<_>> = nodes.iter().map(|told| node(told, told_by)).collect();
-        let mut replicas = nodes.filter(|nodes| !nodes.is_empty())?;
-        let primary = replicas.remove(0);
-        let [first, last] = [first, last].map(|slot| u16::try_from(*slot));
-        Some(Self { first: first.ok()?, last: last.ok()?, primary, replicas })
+        let [first, last] = [first, last].map(|slot| u16::try_from(*slot).ok());
+        let nodes = nodes.iter().map(|told| node(told, teller)).collect::<Option<Vec<_>>>()?;
+        (!nodes.is_empty()).then_some(Self { slots: first?..=last?, nodes })
     }
 }
 
@@ -45,47 +43,45 @@ impl SlotMap {
 
     /// The node that has a slot.
     pub(super) fn owner(&self, slot: u16) -> Option<&Node> {
-        let range = self.ranges.iter().find(|range| (range.first..=range.last).contains(&slot));
-        range.map(|range| &range.primary)
+        let range = self.ranges.iter().find(|range| range.slots.contains(&slot));
+        range.map(|range| &range.nodes[0])
     }
 
-    /// Follows a reply to CLUSTER SLOTS, and returns the nodes that have lost all their slots, each with its
-    /// successor; `None` if the reply is not one.
-    pub(super) fn update(&mut self, reply: &Value, told_by: &Node) -> Option<Vec<(Node, Node)>> {
-        let read = |range| SlotRange::read(range, told_by);
-        let ranges = reply.elements()?.iter().map(read).collect::<Option<Vec<_>>>()?;
-        for node in
-            ranges.iter().flat_map(|range| [&range.primary].into_iter().chain(&range.replicas))
-        {
-            if self.known.len() < MOST_NODES && !self.known.contains(node) {
-                self.known.push(node.clone());
+    fn has_primary(&self, node: &Node) -> bool {
+        self.ranges.iter().any(|range| range.nodes[0] == *node)
+    }
+
+    /// The map of a later reply to CLUSTER SLOTS; `None` if the reply is not one.
+    pub(super) fn read(&self, reply: &Value, teller: &Node) -> Option<Self> {
+        let ranges = reply.elements()?.iter().map(|range| SlotRange::read(range, teller));
+        let ranges = ranges.collect::<Option<Vec<_>>>()?;
+        let mut known = self.known.clone();
+        for node in ranges.iter().flat_map(|range| &range.nodes) {
+            if known.len() < MOST_NODES && !known.contains(node) {
+                known.push(node.clone());
             }
         }
-        let found = successions(&self.ranges, &ranges);
-        let found = found.into_iter().map(|(old, new)| (old.clone(), new.clone())).collect();
-        self.ranges = ranges;
-        Some(found)
+        Some(Self { ranges, known })
     }
-}
 
-/// Nodes that have lost all their slots, each with a node that had none and now has some of these. A planned move of slots
-/// takes them one by one.
-fn successions<'a>(before: &'a [SlotRange], now: &'a [SlotRange]) -> Vec<(&'a Node, &'a Node)> {
-    let owns = |ranges: &[SlotRange], node: &Node| ranges.iter().any(|it| it.primary == *node);
-    let mut found = Vec::new();
-    for range in now.iter().filter(|range| !owns(before, &range.primary)) {
-        let old = before.iter().find(|old| (old.first..=old.last).contains(&range.first));
-        let pair = old.map(|old| (&old.primary, &range.primary));
-        found.extend(pair.filter(|pair| !owns(now, pair.0) && !found.contains(pair)));
+    /// The nodes that have lost all their slots since `before`, each with a node that had none and now has some of
+    /// these. A planned move of slots takes them one by one.
+    pub(super) fn successions<'a>(&'a self, before: &'a Self) -> Vec<[&'a Node; 2]> {
+        let mut found = Vec::new();
+        for SlotRange { slots, nodes } in &self.ranges {
+            let old = before.owner(*slots.start()).filter(|old| !self.has_primary(old));
+            let pair = old.filter(|_| !before.has_primary(&nodes[0])).map(|old| [old, &nodes[0]]);
+            found.extend(pair.filter(|pair| !found.contains(pair)));
+        }
+        found
     }
-    found
 }
 
 /// A node of CLUSTER SLOTS.
-fn node(value: &Value, told_by: &Node) -> Option<Node> {
+fn node(value: &Value, teller: &Node) -> Option<Node> {
     let [host, Value::Int(port), ..] = value.elements()? else { return None };
-    let host = String::from_utf8(host.text().unwrap_or_default().to_vec()).ok()?;
-    Some(Node { host, port: u16::try_from(*port).ok()? }.told_by(told_by))
+    let host = str::from_utf8(host.text().unwrap_or_default()).ok()?;
+    Some(Node::told(host, u16::try_from(*port).ok()?, teller))
 }
 
 /// The number of slots of a cluster.

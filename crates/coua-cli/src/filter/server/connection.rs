@@ -3,14 +3,18 @@
 //! A server that sends without end would take all memory, and one that sends a byte now and then would block the program
 //! forever. So each reply has limits of bytes and of time.
 
+use super::address::{Address, Node};
 use super::protocol::{ServerCommand, Value};
-use crate::filter::Address;
+use crate::terminal::message::reason;
 use crate::terminal::{caught_signal, printable};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::cell::Cell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +30,8 @@ const TURN: Duration = Duration::from_millis(500);
 const SLOWEST: u64 = 32 << 10;
 /// The most bytes of a reply. Replies about keys and filters have a few kB.
 pub(super) const MOST_BYTES: u64 = 256 << 10;
+/// The most bytes of a reply to CLUSTER SLOTS, with each slot a separate range with a replica.
+const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
 /// The most characters of a server's text in a message.
 const MOST_WORDS: usize = 300;
 
@@ -36,40 +42,12 @@ const OWN_COMMANDS: [&str; 2] = ["COUA.MDEL", "CF.MDEL"];
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
                          --loadmodule coua-valkey.so";
 
-/// One server, possibly of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Node {
-    pub(super) host: String,
-    pub(super) port: u16,
-}
-
-impl Node {
-    /// A node reported without a host has the host of the node that reported it.
-    pub(super) fn told_by(self, teller: &Self) -> Self {
-        let is_known = !matches!(self.host.as_str(), "" | "?");
-        if is_known { self } else { Self { host: teller.host.clone(), ..self } }
-    }
-
-    /// `host:port`, where the host may contain colons, or be missing.
-    fn parse(text: &str) -> Option<Self> {
-        let (host, port) = text.rsplit_once(':')?;
-        Some(Self { host: host.to_owned(), port: port.parse().ok()? })
-    }
-}
-
-impl fmt::Display for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
-    }
-}
-
-/// A socket with limits on the bytes to read and on the time to wait.
+/// A socket with a limit on the time to wait.
 struct BoundedSocket {
     socket: TcpStream,
     /// The time left. It counts while the program waits, not while it is stopped: replies that arrived meanwhile must
     /// not be lost.
-    time: Duration,
-    left: u64,
+    left: Rc<Cell<Duration>>,
 }
 
 impl BoundedSocket {
@@ -81,18 +59,17 @@ impl BoundedSocket {
     ) -> io::Result<usize> {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
         loop {
-            if self.time.is_zero() {
+            // Once the program is to stop, it does not wait long for a silent server.
+            let most = if caught_signal().is_some() { HICCUP } else { Duration::MAX };
+            let left = self.left.get().min(most);
+            if left.is_zero() {
                 return Err(TimedOut.into());
             }
             let begin = Instant::now();
             let result = act(&self.socket);
-            self.time = self.time.saturating_sub(begin.elapsed().min(TURN));
+            self.left.set(left.saturating_sub(begin.elapsed().min(TURN)));
             match result {
-                Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => {
-                    // The program is to stop: it does not wait long for a silent server.
-                    let most = if caught_signal().is_some() { HICCUP } else { Duration::MAX };
-                    self.time = self.time.min(most);
-                }
+                Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => {}
                 result => return result,
             }
         }
@@ -101,13 +78,7 @@ impl BoundedSocket {
 
 impl Read for BoundedSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 {
-            return Err(io::Error::other("the server sends more than the reply to the command"));
-        }
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let read = self.in_turns(|mut socket| socket.read(&mut buffer[..most]))?;
-        self.left -= read as u64;
-        Ok(read)
+        self.in_turns(|mut socket| socket.read(buffer))
     }
 }
 
@@ -122,50 +93,29 @@ impl Write for BoundedSocket {
 }
 
 /// A socket, encrypted or not.
-trait Transport: Read + Write {
-    fn socket(&mut self) -> &mut BoundedSocket;
-}
+trait Transport: Read + Write {}
 
-impl Transport for BoundedSocket {
-    fn socket(&mut self) -> &mut BoundedSocket {
-        self
+impl<T: Read + Write> Transport for T {}
+
+/// Connects to a node, with TLS if the address says so. Tries all addresses of a host name.
+fn connect(
+    address: &Address,
+    node: &Node,
+    left: Rc<Cell<Duration>>,
+) -> io::Result<Box<dyn Transport>> {
+    let mut socket = Err(io::ErrorKind::AddrNotAvailable.into());
+    for place in (node.host.as_str(), node.port).to_socket_addrs()? {
+        socket = socket.or_else(|_: io::Error| TcpStream::connect_timeout(&place, CONNECTING));
     }
-}
-
-impl Transport for StreamOwned<ClientConnection, BoundedSocket> {
-    fn socket(&mut self) -> &mut BoundedSocket {
-        &mut self.sock
-    }
-}
-
-/// Connects to a node, with TLS if the address says so.
-fn stream(address: &Address, node: &Node, time: Duration) -> io::Result<Box<dyn Transport>> {
-    let socket = connect(node)?;
+    let socket = socket?;
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(TURN))?;
     socket.set_write_timeout(Some(TURN))?;
-    let socket = BoundedSocket { socket, time, left: u64::MAX };
+    let socket = BoundedSocket { socket, left };
     if address.has_tls() {
         return Ok(Box::new(StreamOwned::new(tls(node)?, socket)));
     }
     Ok(Box::new(socket))
-}
-
-/// Tries all addresses of a host name.
-fn connect(node: &Node) -> io::Result<TcpStream> {
-    let until = Instant::now() + CONNECTING;
-    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in (node.host.as_str(), node.port).to_socket_addrs()? {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break;
-        }
-        match TcpStream::connect_timeout(&address, left) {
-            Ok(socket) => return Ok(socket),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 /// A TLS session that trusts the system's certificates.
@@ -215,22 +165,23 @@ impl From<io::Error> for LinkError {
         Self::Lost(match error.kind() {
             io::ErrorKind::TimedOut => "no answer".to_owned(),
             io::ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
-            _ => {
-                let text = error.to_string();
-                text.split(" (os error ").next().unwrap_or_default().to_owned()
-            }
+            _ => reason(&error),
         })
     }
 }
 
 impl LinkError {
     /// A server's error.
-    fn of(text: &str) -> Self {
+    fn of(text: &str, teller: &Node) -> Self {
         let said = shown(text.strip_prefix("ERR ").unwrap_or(text));
         let words: Vec<_> = text.splitn(3, ' ').collect();
         match words[..] {
-            ["MOVED", ..] => Self::Moved,
-            ["ASK", _, node] => Node::parse(node).map_or(Self::Moved, Self::Ask),
+            ["ASK", _, node] => {
+                let parts =
+                    node.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+                parts.map_or(Self::Moved, |(host, port)| Self::Ask(Node::told(host, port, teller)))
+            }
+            ["MOVED" | "ASK", ..] => Self::Moved,
             ["BUSY" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" | "TRYAGAIN", ..] => {
                 Self::NotNow(said)
             }
@@ -251,16 +202,21 @@ fn shown(text: &str) -> String {
 
 /// A connection that sends commands in pipelines.
 pub(super) struct Connection {
+    node: Node,
     stream: BufReader<Box<dyn Transport>>,
     /// How long a reply may take.
     answering: Duration,
+    /// The time left for the current reply.
+    left: Rc<Cell<Duration>>,
     /// How the names of the module's commands begin.
     pub(super) prefix: &'static str,
+    /// The places of the requests that wait for a reply.
+    pub(super) waiting: VecDeque<usize>,
 }
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").finish_non_exhaustive()
+        f.debug_struct("Connection").field("node", &self.node).finish_non_exhaustive()
     }
 }
 
@@ -268,12 +224,11 @@ impl Connection {
     /// Connects to this node as the address says; the node must have the module.
     pub(super) fn open(address: &Address, node: &Node) -> Result<Self, LinkError> {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
-        let stream = BufReader::new(stream(address, node, answering)?);
-        let mut connection = Self { stream, answering, prefix: "" };
+        let left = Rc::new(Cell::new(answering));
+        let stream = BufReader::new(connect(address, node, left.clone())?);
+        let (prefix, waiting) = ("", VecDeque::new());
+        let mut connection = Self { node: node.clone(), stream, answering, left, prefix, waiting };
         connection.log_in(address)?;
-        if address.database != 0 {
-            connection.call(&ServerCommand::new("SELECT").arg(address.database.to_string()))?;
-        }
         let known =
             connection.call(&ServerCommand::new("COMMAND").arg("INFO").args(OWN_COMMANDS))?;
         let known = known.elements().unwrap_or_default();
@@ -283,55 +238,61 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Selects user and database.
     fn log_in(&mut self, address: &Address) -> Result<(), LinkError> {
-        let (user, password) = (address.user.as_deref(), address.password.as_deref());
-        if user.is_none() && password.is_none() {
-            return Ok(());
+        let Address { user, password, database, .. } = address;
+        if user.is_some() || password.is_some() {
+            // Some users need no password.
+            let password = password.as_deref().unwrap_or_default();
+            let command = ServerCommand::new("AUTH").args(user).arg(password);
+            self.call(&command).map_err(|error| match error {
+                LinkError::Refused(text) => {
+                    LinkError::Refused(format!("authentication failed: {text}"))
+                }
+                other => other,
+            })?;
         }
-        // Some users need no password.
-        let command = ServerCommand::new("AUTH").args(user).arg(password.unwrap_or_default());
-        match self.call(&command) {
-            Err(LinkError::Refused(text)) => {
-                Err(LinkError::Refused(format!("authentication failed: {text}")))
-            }
-            other => other.map(drop),
+        if *database != 0 {
+            self.call(&ServerCommand::new("SELECT").arg(database.to_string()))?;
         }
+        Ok(())
     }
 
-    fn limit(&mut self, left: u64, bytes: u64) {
-        let time = self.answering + Duration::from_secs(bytes / SLOWEST);
-        let socket = self.stream.get_mut().socket();
-        (socket.left, socket.time) = (left, time);
+    /// Limits the time for this number of bytes.
+    fn limit(&self, bytes: u64) {
+        self.left.set(self.answering + Duration::from_secs(bytes / SLOWEST));
     }
 
     /// Sends encoded commands.
     pub(super) fn send(&mut self, commands: &[u8]) -> Result<(), LinkError> {
-        // A TLS session may read while it writes.
-        self.limit(u64::MAX, commands.len() as u64);
+        self.limit(commands.len() as u64);
         self.stream.get_mut().write_all(commands)?;
         Ok(self.stream.get_mut().flush()?)
     }
 
-    /// The reply, of at most `bytes`, to the oldest command without one.
-    pub(super) fn receive(&mut self, bytes: u64) -> Result<Value, LinkError> {
-        self.limit(bytes, bytes);
-        let reply = Value::read(&mut self.stream)?;
-        reply.error().map(LinkError::of).map_or(Ok(()), Err)?;
+    /// The reply, of at most `most_bytes`, to the oldest command without one.
+    pub(super) fn receive(&mut self, most_bytes: u64) -> Result<Value, LinkError> {
+        self.limit(most_bytes);
+        let mut input = (&mut self.stream).take(most_bytes);
+        let reply = Value::read(&mut input);
+        if reply.is_err() && input.limit() == 0 {
+            let text = "the server sends more than the reply to the command";
+            return Err(LinkError::Lost(text.to_owned()));
+        }
+        let reply = reply?;
+        reply.error().map_or(Ok(()), |text| Err(LinkError::of(text, &self.node)))?;
         Ok(reply)
     }
 
     /// Sends a command and returns its reply.
     pub(super) fn call(&mut self, command: &ServerCommand) -> Result<Value, LinkError> {
-        self.call_for(command, MOST_BYTES)
+        self.send(&command.encode())?;
+        self.receive(MOST_BYTES)
     }
 
-    /// Sends a command and returns its reply, of at most `bytes`.
-    pub(super) fn call_for(
-        &mut self,
-        command: &ServerCommand,
-        bytes: u64,
-    ) -> Result<Value, LinkError> {
-        self.send(&command.encode())?;
-        self.receive(bytes)
+    /// The nodes of a cluster, and their slots.
+    pub(super) fn cluster_slots(&mut self) -> Result<Value, LinkError> {
+        self.send(&ServerCommand::new("CLUSTER").arg("SLOTS").encode())?;
+        self.receive(MOST_BYTES_OF_SLOTS)
     }
 }

@@ -3,7 +3,8 @@
 //! CF.SCANDUMP returns an [image], and CF.LOADCHUNK loads one.
 
 use super::protocol::{ServerCommand, Value};
-use super::remote_filter::{RemoteFilter, Reply};
+use super::remote_filter::RemoteFilter;
+use super::requests::Request;
 use crate::filter::Address;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
@@ -34,7 +35,7 @@ pub(crate) fn pull(
 ) -> Result<(Generations, Option<KeySpec>)> {
     let (mut filter, found) = RemoteFilter::open(address, verbosity)?;
     let keys = found.key_spec(address)?;
-    let most_bytes = found.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
+    let most_bytes = found.figures.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
     for key in filter.keys.clone() {
         let shard = filter.shard(&key, most_bytes)?;
@@ -54,18 +55,16 @@ impl RemoteFilter {
     fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
         let scan_dump = format!("{}SCANDUMP", self.server.prefix);
         let command = ServerCommand::new("EVAL_RO").arg(SCRIPT).arg("1").arg(key).arg(scan_dump);
-        let reply = self.call_for(key, &command, most_bytes)?.value;
-        let Ok(Value::Array(chunks)) = reply else {
-            let reason = reply.err().unwrap_or_default();
-            return Err(self.failure(&format!("the server did not send {key}: {reason}")));
-        };
-        let mut bytes = Vec::new();
-        for chunk in chunks {
-            if let Value::Text(chunk) = chunk {
-                bytes.extend_from_slice(&chunk);
+        let Request { reply, .. } = self.server.run_one(Request::new(key, &command, most_bytes))?;
+        let chunks = match reply {
+            Some(Ok(Value::Array(chunks))) => chunks,
+            Some(Err(reason)) => {
+                return Err(self.failure(&format!("the server did not send {key}: {reason}")));
             }
-        }
-        decode(&bytes).map_err(|reason| self.failure(&format!("{key}: {reason}")))
+            _ => Vec::new(),
+        };
+        let bytes: Vec<_> = chunks.iter().filter_map(Value::text).collect();
+        decode(&bytes.concat()).map_err(|reason| self.failure(&format!("{key}: {reason}")))
     }
 }
 
@@ -100,25 +99,17 @@ pub(crate) fn push(
     signals::delay()?;
     let created = filter.load(&temporary, &bytes).and_then(|()| filter.give_name(&temporary));
     drop(filter);
-    created.map_err(|failure| clean_up(&temporary, &failure, address, verbosity))
-}
-
-/// Removes the temporary key of a push that failed. Returns the failure to report.
-fn clean_up(
-    temporary: &str,
-    failure: &Failure,
-    address: &Address,
-    verbosity: Verbosity,
-) -> Failure {
-    // A new connection: the old one may have been given up.
-    let removed =
-        RemoteFilter::connect(address, verbosity).and_then(|mut filter| filter.remove(temporary));
-    let mut reason = failure.reason().to_owned();
-    if removed.is_err() {
-        let left = format!("; the server may still have the key {temporary}: delete it (DEL)");
-        reason.push_str(&left);
-    }
-    Failure::ending(Exit::Error.or_signal(), address, reason)
+    created.map_err(|failure| {
+        // A new connection: the old one may have been given up.
+        let removed = RemoteFilter::connect(address, verbosity)
+            .and_then(|mut filter| filter.delete(&temporary));
+        let mut reason = failure.reason().to_owned();
+        if removed.is_err() {
+            let left = format!("; the server may still have the key {temporary}: delete it (DEL)");
+            reason.push_str(&left);
+        }
+        Failure::ending(Exit::Error.or_signal(), address, reason)
+    })
 }
 
 const THERE: &str = "the key exists already; use another name, or delete it (DEL)";
@@ -145,7 +136,8 @@ impl RemoteFilter {
             end += chunk.len();
             // A position is the end of a chunk, plus one.
             let command = self.command("LOADCHUNK", key).arg((end + 1).to_string()).arg(chunk);
-            let Reply { value: Err(reason), in_doubt } = self.call(key, &command)? else {
+            let Request { reply: Some(Err(reason)), in_doubt, .. } = self.call(key, &command)?
+            else {
                 continue;
             };
             // Sent again after it was stored. If it was not, the next chunk is refused too.
@@ -165,18 +157,20 @@ impl RemoteFilter {
     fn give_name(&mut self, temporary: &str) -> Result<()> {
         let name = self.keys[0].clone();
         let command = ServerCommand::new("RENAMENX").arg(temporary).arg(&name);
-        let Reply { value, in_doubt } = self.call(&name, &command)?;
-        match value {
-            Ok(Value::Int(1)) => Ok(()),
-            Ok(_) => Err(self.failure(THERE)),
-            Err(reason) if in_doubt && reason == "no such key" => Err(self.failure(PERHAPS)),
-            Err(reason) => Err(self.refused(&reason, temporary)),
+        let Request { reply, in_doubt, .. } = self.call(&name, &command)?;
+        match reply {
+            Some(Ok(Value::Int(1))) => Ok(()),
+            Some(Err(reason)) if in_doubt && reason == "no such key" => Err(self.failure(PERHAPS)),
+            Some(Err(reason)) => Err(self.refused(&reason, temporary)),
+            _ => Err(self.failure(THERE)),
         }
     }
 
-    fn remove(&mut self, key: &str) -> Result<()> {
-        let removed = self.call(key, &ServerCommand::new("DEL").arg(key))?.value;
-        removed.map(drop).map_err(|reason| self.failure(&reason))
+    fn delete(&mut self, key: &str) -> Result<()> {
+        match self.call(key, &ServerCommand::new("DEL").arg(key))?.reply {
+            Some(Err(reason)) => Err(self.failure(&reason)),
+            _ => Ok(()),
+        }
     }
 
     fn refused(&self, reason: &str, key: &str) -> Failure {

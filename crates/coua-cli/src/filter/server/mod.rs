@@ -1,17 +1,18 @@
 //! Filters on a server or cluster of Valkey or Redis with the module coua: looked up and changed in batches, created,
 //! described, and transferred as a whole.
 //!
-//! A filter is one key of the server, or one per shard. `requests` go to the nodes of an `address`, which a
-//! `cluster` may have: over a `connection` to each, which has limits, and speaks the `protocol`. `operations` encodes operations on keys as
-//! commands. The filter of a run (`server_filter`) is built on the `remote_filter`. [`pull`] and [`push`] transfer a
-//! whole filter as an `image`.
+//! A filter is one key of the server, or one per shard. A `connection` has limits, and speaks the `protocol`. `requests`
+//! go to the nodes of an `address`, which a `cluster` may have, and are sent again. A `remote_filter` has the shards: it
+//! is created as the options in `reserve` say, has a `description`, and a `query` does operations on its keys. The filter
+//! of a run (`server_filter`) and the transfer of a whole filter as an `image` are built on it.
 
 mod address;
 mod cluster;
 mod connection;
+mod description;
 mod image;
-mod operations;
 mod protocol;
+mod query;
 mod remote_filter;
 mod requests;
 mod reserve;

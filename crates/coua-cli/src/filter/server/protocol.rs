@@ -27,13 +27,11 @@ impl Value {
     fn read_nested(input: &mut impl BufRead, deeper: u32) -> io::Result<Self> {
         let mut line = Vec::new();
         input.read_until(b'\n', &mut line)?;
-        if line.first().is_some_and(|kind| !b"+-:$*".contains(kind)) {
-            return Err(no_reply());
-        }
-        let Some(line) = line.strip_suffix(b"\r\n") else {
-            return Err(if line.ends_with(b"\n") { no_reply() } else { end() });
+        let Some([kind, rest @ ..]) = line.strip_suffix(b"\r\n") else {
+            let is_begun = line.first().is_none_or(|kind| b"+-:$*".contains(kind));
+            let is_cut = is_begun && !line.ends_with(b"\n");
+            return Err(if is_cut { end() } else { no_reply() });
         };
-        let (kind, rest) = line.split_first().ok_or_else(no_reply)?;
         match kind {
             b'+' => {
                 str::from_utf8(rest).map(|text| Self::Text(text.into())).map_err(|_| no_reply())
@@ -122,12 +120,20 @@ impl ServerCommand {
     }
 
     pub(super) fn arg(mut self, word: impl AsRef<[u8]>) -> Self {
-        let word = word.as_ref();
+        self.push(word.as_ref());
+        self
+    }
+
+    pub(super) fn push(&mut self, word: &[u8]) {
         self.bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
         self.bytes.extend_from_slice(word);
         self.bytes.extend_from_slice(b"\r\n");
         self.words += 1;
-        self
+    }
+
+    /// The number of bytes so far.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
     }
 
     pub(super) fn args(self, words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {

@@ -3,23 +3,21 @@
 //! Requests to the same slot are executed one after the other: the next one is sent when the one before is answered. So
 //! the first of equal keys gets the 1 ("inserted", "removed"), whatever is refused, lost or moved in between.
 
-use super::cluster::SlotMap;
-use super::connection::{Connection, LinkError, MOST_BYTES, Node};
+use super::address::{Address, Node};
+use super::cluster::{SlotMap, slot};
+use super::connection::{Connection, LinkError, MOST_BYTES};
 use super::protocol::{ServerCommand, Value};
-use crate::filter::Address;
-use crate::terminal::{Verbosity, caught_signal};
-use std::collections::HashMap;
+use crate::terminal::{Failure, Result, Verbosity, caught_signal};
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
-use std::{mem, thread};
+use std::{slice, thread};
 
 /// The first and the longest pause between attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long nodes may redirect the program to each other, even with a shorter `retry`.
 const MOVING: Duration = Duration::from_secs(5);
-/// The most bytes of a reply to CLUSTER SLOTS, with each slot a separate range with a replica.
-const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
 
 /// A command, and later its reply.
 #[derive(Debug)]
@@ -31,35 +29,44 @@ pub(super) struct Request {
     most_bytes: u64,
     /// The command was sent, and its reply was lost: it may have been executed already.
     pub(super) in_doubt: bool,
-    /// The node that has the key while its slot moves.
-    asked_at: Option<Node>,
+    /// The node that has the key while its slot moves: the command is sent there next, behind ASKING.
+    ask: Option<Node>,
+    /// ASKING was sent before the command.
+    has_asked: bool,
     /// The reply, or why the server refused the command.
     pub(super) reply: Option<Result<Value, String>>,
 }
 
 impl Request {
-    /// A command on a key of this slot, with a reply of at most `most_bytes`.
-    pub(super) fn new(slot: u16, command: &ServerCommand, most_bytes: u64) -> Self {
-        let command = command.encode();
-        Self { slot, command, most_bytes, in_doubt: false, asked_at: None, reply: None }
+    /// A command on a key, with a reply of at most `most_bytes`.
+    pub(super) fn new(key: &str, command: &ServerCommand, most_bytes: u64) -> Self {
+        Self {
+            slot: slot(key),
+            command: command.encode(),
+            most_bytes,
+            in_doubt: false,
+            ask: None,
+            has_asked: false,
+            reply: None,
+        }
     }
 
-    /// Receives the reply, or why the server refused the command.
-    fn receive(&self, connection: &mut Connection) -> Result<Result<Value, String>, LinkError> {
-        let may_ask = match &self.asked_at {
-            Some(_) => connection.receive(MOST_BYTES).map(drop),
-            None => Ok(()),
-        };
-        if let Err(error @ LinkError::Lost(_)) = may_ask {
+    fn send(&self, connection: &mut Connection) -> Result<(), LinkError> {
+        if self.has_asked {
+            connection.send(&ServerCommand::new("ASKING").encode())?;
+        }
+        connection.send(&self.command)
+    }
+
+    fn receive(&self, connection: &mut Connection) -> Result<Value, LinkError> {
+        let asking = if self.has_asked { connection.receive(MOST_BYTES).map(drop) } else { Ok(()) };
+        if let Err(error @ LinkError::Lost(_)) = asking {
             return Err(error);
         }
-        // The reply arrives whether ASKING was refused or not.
+        // The reply arrives whether ASKING was refused or not. A refused ASKING explains the redirection.
         match connection.receive(self.most_bytes) {
-            Ok(reply) => Ok(Ok(reply)),
-            Err(LinkError::Refused(text)) => Ok(Err(text)),
-            // A refused ASKING explains the redirection.
-            Err(LinkError::Moved) => Err(may_ask.err().unwrap_or(LinkError::Moved)),
-            Err(error) => Err(error),
+            Err(LinkError::Moved) => Err(asking.err().unwrap_or(LinkError::Moved)),
+            reply => reply,
         }
     }
 }
@@ -86,8 +93,12 @@ pub(super) struct Server {
 
 impl Server {
     /// Connects to the server of the address, and finds out whether it belongs to a cluster.
-    pub(super) fn connect(address: &Address, verbosity: Verbosity) -> Result<Self, LinkError> {
-        let first = Node { host: address.host.clone(), port: address.port };
+    pub(super) fn connect(address: &Address, verbosity: Verbosity) -> Result<Self> {
+        Self::open(address, verbosity).map_err(|error| Failure::at(address, error))
+    }
+
+    fn open(address: &Address, verbosity: Verbosity) -> Result<Self, LinkError> {
+        let first = address.node.clone();
         let mut connection = Connection::open(address, &first)?;
         let (prefix, hello) = (connection.prefix, connection.call(&ServerCommand::new("HELLO"))?);
         let is_cluster = hello.field("mode").and_then(Value::text) == Some(b"cluster");
@@ -104,25 +115,36 @@ impl Server {
         Ok(server)
     }
 
-    /// Executes all requests: afterwards each is answered or refused. Otherwise returns why it gave up.
-    pub(super) fn run(&mut self, requests: &mut [Request]) -> Result<(), String> {
-        let (mut since, mut pause): (Option<Instant>, _) = (None, FIRST_PAUSE);
-        let mut left = requests.len();
+    pub(super) fn failure(&self, reason: &str) -> Failure {
+        Failure::at(&self.address, reason)
+    }
+
+    /// Executes a request: afterwards it is answered or refused.
+    pub(super) fn run_one(&mut self, mut request: Request) -> Result<Request> {
+        self.run(slice::from_mut(&mut request)).map(|()| request)
+    }
+
+    /// Executes all requests: afterwards each is answered or refused.
+    pub(super) fn run(&mut self, requests: &mut [Request]) -> Result<()> {
+        let (mut failing, mut pause): (Option<Instant>, _) = (None, FIRST_PAUSE);
         while unanswered(requests) > 0 {
             if let Some(reason) = &self.gave_up {
-                return Err(reason.clone());
+                return Err(self.failure(reason));
             }
+            let before = unanswered(requests);
             let Err(error) = self.round(requests) else { continue };
-            let before = mem::replace(&mut left, unanswered(requests));
-            let progressed = left < before;
-            if since.is_none() {
+            let progressed = unanswered(requests) < before;
+            if failing.is_none() {
                 self.notify_error(&error);
             }
-            if progressed || since.is_none() {
-                (since, pause) = (Some(Instant::now()), FIRST_PAUSE);
+            if progressed || failing.is_none() {
+                (failing, pause) = (Some(Instant::now()), FIRST_PAUSE);
             }
-            self.be_patient(&error, since.unwrap_or_else(Instant::now).elapsed())
-                .inspect_err(|reason| self.gave_up = Some(reason.clone()))?;
+            let waited = failing.map_or(Duration::ZERO, |since| since.elapsed());
+            if let Err(reason) = self.be_patient(&error, waited) {
+                self.gave_up = Some(reason);
+                continue;
+            }
             // A key that has moved is retried without a pause.
             if !matches!(error, LinkError::Ask(_) | LinkError::Moved) || !progressed {
                 thread::sleep(pause);
@@ -144,6 +166,7 @@ impl Server {
         }
     }
 
+    /// Returns an error if no more attempts are to be made.
     fn be_patient(&self, error: &LinkError, waited: Duration) -> Result<(), String> {
         let patience = match error {
             LinkError::Refused(text) => return Err(text.clone()),
@@ -162,115 +185,76 @@ impl Server {
 
     /// Sends the first unanswered request of each slot, and receives all replies. Returns the last error.
     fn round(&mut self, requests: &mut [Request]) -> Result<(), LinkError> {
-        let (by_node, mut result) = self.next_by_node(requests);
-        let mut sent = Vec::new();
-        for (node, places) in by_node {
-            match self.send(&node, &places, requests) {
-                Ok(()) => sent.push((node, places)),
-                Err(error) => result = Err(error),
+        let (mut result, mut slots) = (Ok(()), HashSet::new());
+        for place in 0..requests.len() {
+            let Request { reply, slot, .. } = &requests[place];
+            if reply.is_none() && slots.insert(*slot) {
+                result = self.send(place, requests).and(result);
             }
         }
-        for (node, places) in sent {
-            result = self.receive_all(&node, &places, requests).and(result);
+        let nodes: Vec<_> = self.connections.keys().cloned().collect();
+        for node in nodes {
+            result = self.receive(&node, requests).and(result);
         }
         result
     }
 
-    /// The places of the first unanswered request of each slot, by node.
-    fn next_by_node(
-        &self,
-        requests: &[Request],
-    ) -> (HashMap<Node, Vec<usize>>, Result<(), LinkError>) {
-        let mut first_of_slot = HashMap::new();
-        let open = requests.iter().enumerate().filter(|(_, request)| request.reply.is_none());
-        for (place, request) in open {
-            first_of_slot.entry(request.slot).or_insert(place);
-        }
-        let (mut by_node, mut result) = (HashMap::<_, Vec<_>>::new(), Ok(()));
-        for (slot, place) in first_of_slot {
-            match requests[place].asked_at.clone().map_or_else(|| self.node_of(slot), Ok) {
-                Ok(node) => by_node.entry(node).or_default().push(place),
-                Err(error) => result = Err(error),
+    fn send(&mut self, place: usize, requests: &mut [Request]) -> Result<(), LinkError> {
+        let request = &mut requests[place];
+        // If the node cannot be reached, the cluster is asked again which one has the key.
+        let ask = request.ask.take();
+        request.has_asked = ask.is_some();
+        let node = ask.map_or_else(|| self.node_of(request.slot), Ok)?;
+        let connection = self.connection(&node)?;
+        connection.waiting.push_back(place);
+        request.send(connection).inspect_err(|_| self.lose(&node, requests))
+    }
+
+    /// Receives the replies of a node to all that wait for one. Returns the last error.
+    fn receive(&mut self, node: &Node, requests: &mut [Request]) -> Result<(), LinkError> {
+        let mut result = Ok(());
+        while let Some(connection) = self.connections.get_mut(node)
+            && let Some(place) = connection.waiting.front()
+        {
+            let request = &mut requests[*place];
+            match request.receive(connection) {
+                Ok(reply) => request.reply = Some(Ok(reply)),
+                Err(LinkError::Refused(text)) => request.reply = Some(Err(text)),
+                Err(LinkError::Ask(_) | LinkError::Moved) if self.slots.is_none() => {
+                    let text = "the server redirects to another one, but is not part of a cluster";
+                    request.reply = Some(Err(text.to_owned()));
+                }
+                Err(error @ LinkError::Lost(_)) => {
+                    self.lose(node, requests);
+                    return Err(error);
+                }
+                Err(error) => {
+                    if let LinkError::Ask(node) = &error {
+                        request.ask = Some(node.clone());
+                    }
+                    result = Err(error);
+                }
             }
+            connection.waiting.pop_front();
         }
-        (by_node, result)
+        result
+    }
+
+    /// Drops a lost connection, with the replies to all that wait for one.
+    fn lose(&mut self, node: &Node, requests: &mut [Request]) {
+        self.losses += 1;
+        for place in self.connections.remove(node).into_iter().flat_map(|lost| lost.waiting) {
+            requests[place].in_doubt = true;
+        }
     }
 
     /// The node that has a slot.
     fn node_of(&self, slot: u16) -> Result<Node, LinkError> {
         let Some(slots) = &self.slots else {
-            return Ok(Node { host: self.address.host.clone(), port: self.address.port });
+            return Ok(self.address.node.clone());
         };
         let missing = || LinkError::NotNow(format!("no node of the cluster serves slot {slot}"));
         slots.owner(slot).cloned().ok_or_else(missing)
-    }
-
-    fn send(
-        &mut self,
-        node: &Node,
-        places: &[usize],
-        requests: &mut [Request],
-    ) -> Result<(), LinkError> {
-        let mut commands = Vec::new();
-        for request in places.iter().map(|place| &requests[*place]) {
-            if request.asked_at.is_some() {
-                commands.extend(ServerCommand::new("ASKING").encode());
-            }
-            commands.extend_from_slice(&request.command);
-        }
-        let sent = match self.connection(node) {
-            Ok(connection) => connection.send(&commands),
-            Err(error) => {
-                // The node has received nothing; the cluster is asked again which node has the key.
-                for place in places {
-                    requests[*place].asked_at = None;
-                }
-                return Err(error);
-            }
-        };
-        sent.inspect_err(|_| self.lose(node, places, requests))
-    }
-
-    /// Drops a lost connection, with the replies to these requests.
-    fn lose(&mut self, node: &Node, places: &[usize], requests: &mut [Request]) {
-        self.losses += 1;
-        self.connections.remove(node);
-        for place in places {
-            (requests[*place].in_doubt, requests[*place].asked_at) = (true, None);
-        }
-    }
-
-    /// Receives the replies of a node to these requests. Returns the last error.
-    fn receive_all(
-        &mut self,
-        node: &Node,
-        places: &[usize],
-        requests: &mut [Request],
-    ) -> Result<(), LinkError> {
-        let mut result = Ok(());
-        for (number, place) in places.iter().enumerate() {
-            let request = &mut requests[*place];
-            let reply = self.connection(node).and_then(|connection| request.receive(connection));
-            if let Err(error @ LinkError::Lost(_)) = reply {
-                self.lose(node, &places[number..], requests);
-                return Err(error);
-            }
-            request.asked_at = None;
-            match reply {
-                Ok(reply) => request.reply = Some(reply),
-                Err(LinkError::Ask(_) | LinkError::Moved) if self.slots.is_none() => {
-                    let text = "the server redirects to another one, but is not part of a cluster";
-                    request.reply = Some(Err(text.to_owned()));
-                }
-                Err(error) => {
-                    if let LinkError::Ask(asked) = &error {
-                        request.asked_at = Some(asked.clone().told_by(node));
-                    }
-                    result = Err(error);
-                }
-            }
-        }
-        result
     }
 
     /// The connection to a node, opened if there is none.
@@ -284,11 +268,9 @@ impl Server {
     /// Asks a cluster which node has which slots. The first answer is used.
     fn learn_slots(&mut self) -> Result<(), LinkError> {
         let Some(slots) = &self.slots else { return Ok(()) };
-        let command = ServerCommand::new("CLUSTER").arg("SLOTS");
         let mut last = LinkError::NotNow("no node of the cluster replies".to_owned());
         for node in slots.known.clone() {
-            let connection = self.connection(&node);
-            match connection.and_then(|open| open.call_for(&command, MOST_BYTES_OF_SLOTS)) {
+            match self.connection(&node).and_then(Connection::cluster_slots) {
                 Ok(reply) => return self.record_slots(&reply, &node),
                 Err(error) => {
                     self.connections.remove(&node);
@@ -299,17 +281,18 @@ impl Server {
         Err(last)
     }
 
-    fn record_slots(&mut self, reply: &Value, told_by: &Node) -> Result<(), LinkError> {
-        let Some(slots) = &mut self.slots else { return Ok(()) };
-        let successions = slots
-            .update(reply, told_by)
-            .ok_or_else(|| LinkError::Refused("unexpected reply to CLUSTER SLOTS".to_owned()))?;
-        for (old, new) in successions {
+    fn record_slots(&mut self, reply: &Value, teller: &Node) -> Result<(), LinkError> {
+        let Some(before) = &self.slots else { return Ok(()) };
+        let now = before.read(reply, teller);
+        let now =
+            now.ok_or_else(|| LinkError::Refused("unexpected reply to CLUSTER SLOTS".to_owned()))?;
+        for [old, new] in now.successions(before) {
             self.verbosity.say(format_args!(
                 "{}: {new} has become the owner of the slots of {old}; what {old} had not passed on to it is new again",
                 self.address
             ));
         }
+        self.slots = Some(now);
         Ok(())
     }
 }

@@ -5,11 +5,11 @@
 //! could not be written are removed again; and a record whose answer was lost counts as new, because it is unknown
 //! whether this run has recorded it or an earlier one.
 
-use super::operations::{ALREADY_THERE, FULL, KeyAnswer};
+use super::description::Description;
+use super::query::{ALREADY_THERE, FULL, KeyAnswer};
 use super::remote_filter::RemoteFilter;
-use super::reserve::ReserveOptions;
-use crate::clock::window_text;
-use crate::filter::collisions::{self, Answered};
+use super::reserve;
+use crate::filter::collisions::among_repeats;
 use crate::filter::run_filter::{
     Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop, Summary, SummaryRequest,
 };
@@ -17,10 +17,9 @@ use crate::filter::{Address, FilterSpec};
 use crate::key::{Answers, BlockKeys, KeySpec, Seen, Wanted};
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Report, Result, Verbosity, counted, grouped, message};
-use coua::window::{Clock, Window};
 use coua::{KeyHash, KeyHasher};
-use serde_json::json;
 use std::collections::HashSet;
+use std::mem;
 use std::time::{Duration, Instant};
 
 /// How long, and for how many bytes, recorded keys may wait for the output to be synced.
@@ -36,15 +35,9 @@ struct ServerFilter {
     filter: RemoteFilter,
     op: Op,
     verbosity: Verbosity,
+    /// The filter at the beginning.
+    found: Description,
     key_spec: Option<KeySpec>,
-    /// Why the server can no longer store how the keys are made.
-    has_keys: Option<&'static str>,
-    items_before: u64,
-    hash_bits: Option<f64>,
-    /// The server does not answer any more.
-    is_lost: bool,
-    /// Keys recorded after the record for which there was no room.
-    after_full: BlockKeys,
     /// Keys that are recorded, but perhaps not in the output.
     unsynced: BlockKeys,
     synced: Instant,
@@ -58,10 +51,10 @@ pub(crate) fn open(
     verbosity: Verbosity,
 ) -> Result<Box<dyn RunFilter>> {
     let (filter, found) = if op.inserts() {
-        let wanted = ReserveOptions::of(spec)?;
-        let arguments = |shards| wanted.arguments(shards);
+        reserve::check(spec)?;
+        let arguments = |shards| reserve::arguments(spec, shards);
         let (filter, found) = RemoteFilter::open_or_create(address, arguments, verbosity)?;
-        wanted.agree_with(&found, address)?;
+        reserve::agree(spec, &found, address)?;
         (filter, found)
     } else {
         RemoteFilter::open(address, verbosity)?
@@ -69,52 +62,37 @@ pub(crate) fn open(
     if found.is_of_redisbloom {
         verbosity.say(format_args!("{address}: {OF_REDISBLOOM}"));
     }
-    Ok(Box::new(ServerFilter {
-        filter,
-        op,
-        verbosity,
-        key_spec: found.key_spec(address)?,
-        has_keys: match &found {
-            found if found.is_of_redisbloom => Some("it has RedisBloom's layout"),
-            found => (found.items + found.deleted > 0).then_some("it had items before"),
-        },
-        items_before: found.items,
-        hash_bits: found.hash_bits,
-        is_lost: false,
-        after_full: BlockKeys::default(),
-        unsynced: BlockKeys::default(),
-        synced: Instant::now(),
-    }))
+    let key_spec = found.key_spec(address)?;
+    let (unsynced, synced) = (BlockKeys::default(), Instant::now());
+    Ok(Box::new(ServerFilter { filter, op, verbosity, found, key_spec, unsynced, synced }))
 }
 
 impl ServerFilter {
-    /// Reports that the server does not store how the keys of this run are made, if that matters to later runs.
-    fn report_forgotten(&self, spec: &KeySpec, reason: &str) {
-        let KeySpec { normalize, .. } = spec;
-        if !normalize.does_nothing() {
-            self.verbosity.say(format_args!(
-                "{}: does not store the key options {normalize} ({reason}); give them to every command",
-                self.filter.name()
-            ));
+    /// Has the server store how the keys of this run are made; returns whether it did, or why it cannot.
+    fn store(&mut self, spec: &KeySpec) -> Result<Result<bool, String>> {
+        if self.found.is_of_redisbloom {
+            return Ok(Err("it has RedisBloom's layout".to_owned()));
         }
+        if self.found.figures.items + self.found.deleted > 0 {
+            return Ok(Err("it had items before".to_owned()));
+        }
+        self.filter.store_note(KeySpec::NOTE, &spec.to_note())
     }
 
     /// Records the server's answers.
     fn record(&mut self, keys: &BlockKeys, given: &[KeyAnswer], answers: &mut Answers) {
-        let is = |wanted: i64| move |answer: &&KeyAnswer| answer.number == Some(wanted);
+        let numbers = given.iter().map(|answer| answer.number);
         match self.op {
             Op::Dedup => self.classify(keys, given, answers),
-            Op::Add | Op::AddNew => answers.added = given.iter().filter(is(1)).count() as u64,
-            Op::Remove | Op::Check => {
-                let found = |answer: &KeyAnswer| match answer.number {
-                    Some(number) => Seen::from(number == 1),
-                    None => Seen::Unknown,
-                };
-                answers.found.extend(given.iter().map(found));
+            Op::Add | Op::AddNew => {
+                answers.added = numbers.filter(|number| *number == Some(1)).count() as u64;
             }
+            Op::Remove | Op::Check => answers.found.extend(
+                numbers.map(|number| number.map_or(Seen::Unknown, |found| Seen::from(found == 1))),
+            ),
             Op::Count => {
-                let copies = |answer: &KeyAnswer| answer.number.unwrap_or(0).max(0).unsigned_abs();
-                answers.counts.extend(given.iter().map(copies));
+                let copies = |number: Option<i64>| number.unwrap_or(0).max(0).unsigned_abs();
+                answers.counts.extend(numbers.map(copies));
             }
         }
     }
@@ -139,29 +117,30 @@ impl ServerFilter {
         }
     }
 
-    /// Records the keys from number `first` on that may be in the filter, to be removed again.
-    fn record_after_full(&mut self, keys: &BlockKeys, given: &[KeyAnswer], first: usize) {
+    /// Removes the keys from number `first` on that may be in the filter.
+    fn remove_from(&mut self, first: usize, keys: &BlockKeys, given: &[KeyAnswer]) {
         let may_be_in = |answer: &KeyAnswer| match self.op {
             Op::Dedup => answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL)),
             _ => answer.number == Some(1),
         };
+        let mut behind = BlockKeys::default();
         let all = given.iter().zip(keys.contents.iter().zip(&keys.hashes));
         for (_, (key, hash)) in all.skip(first).filter(|(answer, _)| may_be_in(answer)) {
-            log_key(&mut self.after_full, key, *hash);
+            log_key(&mut behind, key, *hash);
         }
+        self.remove(&behind);
     }
 
-    /// How many of the repeats are expected to be new records. Without `items_now`, the filter is assumed to have
-    /// gained the new records of this run.
-    fn expected(&self, answered: Answered, items_now: Option<u64>) -> Option<f64> {
-        let bits = self.hash_bits?;
-        let now = items_now.unwrap_or(self.items_before.saturating_add(answered.new));
-        // Every new record was compared with the items of its shard alone.
-        let shards = self.filter.keys.len() as u64;
-        let items = [self.items_before, now].map(|items| items / shards);
-        let Answered { new, repeats } = answered;
-        let of_shard = Answered { new: new / shards, repeats: repeats / shards };
-        Some(shards as f64 * collisions::among_repeats(of_shard, items, bits))
+    /// Removes keys that are not in the output, or reports how many are left.
+    fn remove(&mut self, keys: &BlockKeys) {
+        if let (answers, Err(failure)) = self.filter.query(Op::Remove, keys) {
+            let left = answers.iter().filter(|answer| answer.number.is_none()).count();
+            let (name, left) = (self.filter.name(), counted(left as u64, "record"));
+            let reason = failure.reason();
+            message::say(format_args!(
+                "{name}: {left} may be in the filter, but not in the output: {reason}"
+            ));
+        }
     }
 }
 
@@ -171,7 +150,7 @@ impl RunFilter for ServerFilter {
         Profile {
             name: self.filter.name(),
             wanted: Wanted::Key,
-            items: self.items_before,
+            items: self.found.figures.items,
             is_saved: self.op.changes(),
             ..Profile::new(KeyHasher::default())
         }
@@ -182,17 +161,19 @@ impl RunFilter for ServerFilter {
     fn key_spec(&mut self, offered: Option<&KeySpec>) -> Result<Option<KeySpec>> {
         let is_open = self.op.inserts() && self.key_spec.is_none();
         let Some(spec) = offered.filter(|_| is_open) else { return Ok(self.key_spec.clone()) };
-        let kept = match self.has_keys {
-            Some(reason) => Err(reason.to_owned()),
-            None => self.filter.keep_note(KeySpec::NOTE, &spec.to_note())?,
-        };
-        match kept {
+        match self.store(spec)? {
             Ok(true) => self.key_spec = Some(spec.clone()),
             Ok(false) => {
-                let found = self.filter.describe()?.unwrap_or_default();
-                self.key_spec = found.key_spec(self.filter.name())?;
+                let found = self.filter.describe()?;
+                let found = found.map(|found| found.key_spec(self.filter.name())).transpose()?;
+                self.key_spec = found.flatten();
             }
-            Err(reason) => self.report_forgotten(spec, &reason),
+            Err(_) if spec.normalize.does_nothing() => {}
+            Err(reason) => self.verbosity.say(format_args!(
+                "{}: does not store the key options {} ({reason}); give them to every command",
+                self.filter.name(),
+                spec.normalize
+            )),
         }
         Ok(self.key_spec.clone())
     }
@@ -205,12 +186,11 @@ impl RunFilter for ServerFilter {
         let full = given.iter().position(is_full).filter(|_| result.is_ok());
         self.record(keys, &given[..full.unwrap_or(given.len())], answers);
         if let Err(failure) = result {
-            self.is_lost = true;
             let unanswered = given.iter().filter(|answer| answer.number.is_none()).count() as u64;
             return Err(Stop::Lost { failure, unanswered });
         }
         let Some(nth) = full else { return Ok(()) };
-        self.record_after_full(keys, &given, nth);
+        self.remove_from(nth, keys, &given);
         let remedy = "make room with `coua remove`, then continue from that record";
         Err(Stop::Full { nth, no_room: NoRoom { why: "is full".to_owned(), remedy } })
     }
@@ -228,22 +208,10 @@ impl RunFilter for ServerFilter {
         Ok(())
     }
 
-    /// Removes the keys that are recorded and perhaps not in the output, and those recorded after them.
+    /// Removes the keys that are recorded and perhaps not in the output.
     fn roll_back(&mut self) {
-        if self.is_lost {
-            return;
-        }
-        for (key, hash) in self.after_full.contents.iter().zip(&self.after_full.hashes) {
-            log_key(&mut self.unsynced, key, *hash);
-        }
-        if let (answers, Err(failure)) = self.filter.query(Op::Remove, &self.unsynced) {
-            let left = answers.iter().filter(|answer| answer.number.is_none()).count();
-            let (name, left) = (self.filter.name(), counted(left as u64, "record"));
-            let reason = failure.reason();
-            message::say(format_args!(
-                "{name}: {left} may be in the filter, but not in the output: {reason}"
-            ));
-        }
+        let unsynced = mem::take(&mut self.unsynced);
+        self.remove(&unsynced);
     }
 
     /// Lost connections and their possible effects.
@@ -267,20 +235,20 @@ impl RunFilter for ServerFilter {
         Doubts { notes: vec![note], has_lost_replies: true }
     }
 
-    /// Removes the keys that were recorded after the record for which there was no room.
+    /// Without a report the server is not asked: the filter is assumed to have gained the new records of this run.
     fn finish(mut self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        self.filter.query(Op::Remove, &self.after_full).1?;
         let SummaryRequest { answered, has_report, .. } = request;
-        let (figures, items_now) = match has_report.then(|| self.filter.describe()) {
-            None => (Ok(FilterFigures::default()), None),
-            Some(Ok(found)) => {
-                let found = found.unwrap_or_default();
-                (Ok(FilterFigures::from(&found)), Some(found.items))
-            }
-            Some(Err(failure)) => (Err(failure), None),
+        let found = if has_report { self.filter.describe() } else { Ok(None) };
+        let FilterFigures { items: before, hash_bits, .. } = self.found.figures;
+        let now = match &found {
+            Ok(Some(found)) => found.figures.items,
+            _ => before.saturating_add(answered.new),
         };
-        let expected = self.expected(answered, items_now);
-        Ok(Summary { figures, hash_bits: self.hash_bits, expected })
+        // All shards together distinguish as many more hashes.
+        let more = (self.filter.keys.len() as f64).log2();
+        let expected = hash_bits.map(|bits| among_repeats(answered, [before, now], bits + more));
+        let figures = found.map(|found| found.map_or_else(FilterFigures::default, |it| it.figures));
+        Ok(Summary { figures, hash_bits, expected })
     }
 }
 
@@ -295,23 +263,7 @@ pub(crate) fn report(address: &Address) -> Result<Report> {
     let (filter, found) = RemoteFilter::open(address, Verbosity::Normal)?;
     let mut report = Report::default();
     report.text("server", "server", &filter.name());
-    report.number("shards", "shards", found.shards);
-    report.number("items", "items", found.items);
-    report.number("items_deleted", "items removed", found.deleted);
-    let (fewest, most) = (found.fewest_items, found.most_items);
-    report.field("fewest_items_in_a_shard", fewest);
-    report.field("most_items_in_a_shard", most);
-    let range = || format!("{} to {}", grouped(fewest), grouped(most));
-    report.row_if_any("items in a shard", (found.shards > 1).then(range));
-    FilterFigures::from(&found).write_measures(&mut report);
-    report.number("slots", "slots", found.slots);
-    report.text("when_full", "when full", found.on_full().name());
-    let window_object = |window: Window| {
-        let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
-        json!({"clock": clock, "length": window.length(), "generations": window.generations()})
-    };
-    report.field("window", found.window.map(window_object));
-    report.row_if_any("window of each shard", found.window.map(window_text));
+    found.write_report(&mut report);
     if let Some(keys) = found.key_spec(address)? {
         keys.write_report(&mut report);
     }
