@@ -5,7 +5,6 @@ use percent_encoding::percent_decode_str;
 use std::env;
 use std::fmt;
 use std::time::Duration;
-use url::Url;
 
 /// The default port of Valkey and Redis.
 const PORT: u16 = 6379;
@@ -37,8 +36,7 @@ pub(crate) struct Address {
 /// For messages: without the password.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { scheme, node, name, .. } = self;
-        write!(f, "{scheme}://{node}/{name}")?;
+        write!(f, "{}://{}/{}", self.scheme, self.node, self.name)?;
         self.shards.map_or(Ok(()), |shards| write!(f, "?shards={shards}"))
     }
 }
@@ -57,6 +55,21 @@ pub(super) struct Node {
 }
 
 impl Node {
+    /// `host:port`, where the port may be missing, and an IPv6 address has brackets.
+    fn of(text: &str) -> Result<Self, String> {
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()),
+            _ => (text, Some(PORT)),
+        };
+        let port = port.ok_or_else(|| format!("has a port that is no number; expected {FORM}"))?;
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let host = decoded(host, "host")?;
+        if host.is_empty() {
+            return Err(format!("names no host; expected {FORM}"));
+        }
+        Ok(Self { host, port })
+    }
+
     /// The node that `teller` reports: without a host, it has that of the teller.
     pub(super) fn told(host: &str, port: u16, teller: &Self) -> Self {
         let host = if matches!(host, "" | "?") { &teller.host } else { host };
@@ -74,53 +87,43 @@ impl fmt::Display for Node {
 impl Address {
     /// Parses an address, or says what is wrong with it. Without a password it has that of the environment.
     pub(crate) fn of(text: &str) -> Result<Self, String> {
-        if has_at_after_host(text) {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+        // With a / in a password, its beginning would be read as a port, and its end as a part of the name, which
+        // messages show.
+        if rest.find(['/', '?', '#']).is_some_and(|end| rest[end..].contains('@')) {
             return Err(format!(
                 "has an @ after the host; in a password write / as %2F, ? as %3F, # as %23 and @ as %40, \
                  and in a name @ as %40; expected {FORM}"
             ));
         }
-        let url = Url::parse(text).map_err(|error| {
-            format!("is not the address of a filter ({error}); expected {FORM}")
-        })?;
-        let missing = |what: &str| format!("names no {what}; expected {FORM}");
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| missing("host"))?;
-        let host = decoded(host, "host")?;
-        // An IPv6 address.
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
-        let name = decoded(name_in(text).trim_start_matches('/'), "name")?;
-        if name.is_empty() {
-            return Err(missing("filter"));
-        }
-        if name.contains(['{', '}']) {
-            return Err(
-                "has a brace in the filter's name; coua itself puts braces around the name for clusters"
-                    .to_owned(),
-            );
-        }
-        if url.fragment().is_some() {
+        if rest.contains('#') {
             return Err(format!("has a part after #; expected {FORM}"));
         }
-        let given =
-            |text: &str, what| Some(text).filter(|t| !t.is_empty()).map(|t| decoded(t, what));
+        let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let (server, name) = place.split_once('/').unwrap_or((place, ""));
+        let (login, node) = server.rsplit_once('@').unwrap_or(("", server));
+        let (user, password) = login.split_once(':').unwrap_or((login, ""));
+        let [user, password] = [decoded(user, "user")?, decoded(password, "password")?];
         let mut address = Self {
-            scheme: url.scheme().to_owned(),
-            node: Node { host: host.to_owned(), port: url.port().unwrap_or(PORT) },
-            user: given(url.username(), "user").transpose()?,
-            password: given(url.password().unwrap_or_default(), "password")
-                .transpose()?
-                .or_else(|| env::var(PASSWORD).ok().filter(|password| !password.is_empty())),
+            scheme: scheme.to_ascii_lowercase(),
+            node: Node::of(node)?,
+            user: Some(user).filter(|user| !user.is_empty()),
+            password: [Some(password), env::var(PASSWORD).ok()]
+                .into_iter()
+                .flatten()
+                .find(|password| !password.is_empty()),
             database: 0,
-            name,
+            name: name_of(name)?,
             shards: None,
             patience: PATIENCE,
         };
         let mut given = Vec::new();
-        for (name, value) in url.query_pairs() {
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
             if given.contains(&name) {
                 return Err(format!("has {name} twice; drop one"));
             }
-            address.take(&name, &value)?;
+            address.take(name, value)?;
             given.push(name);
         }
         Ok(address)
@@ -151,18 +154,17 @@ impl Address {
     }
 }
 
-/// Whether there is an `@` after the host. It may be the one after a password: with a `/` in the password, its
-/// beginning would be read as a port, and its end as a part of the name, which messages show.
-fn has_at_after_host(text: &str) -> bool {
-    let (_, rest) = text.split_once("://").unwrap_or(("", text));
-    rest.find(['/', '?', '#']).is_some_and(|end| rest[end..].contains('@'))
-}
-
-/// The filter's name, not decoded yet. It is a key, not a path: `..` is a name like others.
-fn name_in(text: &str) -> &str {
-    let (_, rest) = text.split_once("://").unwrap_or(("", text));
-    let place = rest.split(['?', '#']).next().unwrap_or_default();
-    place.split_once('/').map_or("", |(_, name)| name)
+/// The filter's name. It is a key, not a path: `..` is a name like others.
+fn name_of(text: &str) -> Result<String, String> {
+    let name = decoded(text.trim_start_matches('/'), "name")?;
+    if name.is_empty() {
+        return Err(format!("names no filter; expected {FORM}"));
+    }
+    if name.contains(['{', '}']) {
+        let reason = "has a brace in the filter's name; coua itself puts braces around the name for clusters";
+        return Err(reason.to_owned());
+    }
+    Ok(name)
 }
 
 fn decoded(text: &str, what: &str) -> Result<String, String> {
@@ -215,7 +217,7 @@ mod tests {
             ("valkey:///seen", "names no host"),
             ("valkey://h", "names no filter"),
             ("valkey://h/", "names no filter"),
-            ("valkey://h:x/seen", "is not the address of a filter"),
+            ("valkey://h:x/seen", "a port that is no number"),
             ("valkey://h/a{b}", "a brace"),
             ("valkey://h/a#b", "after #"),
             ("valkey://h/a?shards=0", "expected a number from 1 to 16384"),

@@ -43,6 +43,7 @@ const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): s
                          --loadmodule coua-valkey.so";
 
 /// A socket with a limit on the time to wait.
+#[derive(Debug)]
 struct BoundedSocket {
     socket: TcpStream,
     /// The time left. It counts while the program waits, not while it is stopped: replies that arrived meanwhile must
@@ -93,9 +94,9 @@ impl Write for BoundedSocket {
 }
 
 /// A socket, encrypted or not.
-trait Transport: Read + Write {}
+trait Transport: Read + Write + fmt::Debug {}
 
-impl<T: Read + Write> Transport for T {}
+impl<T: Read + Write + fmt::Debug> Transport for T {}
 
 /// Connects to a node, with TLS if the address says so. Tries all addresses of a host name.
 fn connect(
@@ -193,14 +194,14 @@ impl LinkError {
     }
 }
 
-/// A server's text without characters that control a terminal.
+/// The begin of a server's text, without characters that control a terminal.
 fn shown(text: &str) -> String {
-    let end = text.char_indices().nth(MOST_WORDS).map(|(end, _)| end);
-    let shown = printable(&text[..end.unwrap_or(text.len())]);
-    if end.is_some() { format!("{shown} ...") } else { shown.into_owned() }
+    let begin: String = text.chars().take(MOST_WORDS).collect();
+    printable(&begin).into_owned()
 }
 
 /// A connection that sends commands in pipelines.
+#[derive(Debug)]
 pub(super) struct Connection {
     node: Node,
     stream: BufReader<Box<dyn Transport>>,
@@ -208,44 +209,24 @@ pub(super) struct Connection {
     answering: Duration,
     /// The time left for the current reply.
     left: Rc<Cell<Duration>>,
-    /// How the names of the module's commands begin.
-    pub(super) prefix: &'static str,
     /// The places of the requests that wait for a reply.
     pub(super) waiting: VecDeque<usize>,
 }
 
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("node", &self.node).finish_non_exhaustive()
-    }
-}
-
 impl Connection {
-    /// Connects to this node as the address says; the node must have the module.
+    /// Connects to this node as the address says.
     pub(super) fn open(address: &Address, node: &Node) -> Result<Self, LinkError> {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
         let left = Rc::new(Cell::new(answering));
         let stream = BufReader::new(connect(address, node, left.clone())?);
-        let (prefix, waiting) = ("", VecDeque::new());
-        let mut connection = Self { node: node.clone(), stream, answering, left, prefix, waiting };
-        connection.log_in(address)?;
-        let known =
-            connection.call(&ServerCommand::new("COMMAND").arg("INFO").args(OWN_COMMANDS))?;
-        let known = known.elements().unwrap_or_default();
-        let own = known.iter().zip(OWN_COMMANDS).find(|(told, _)| told.elements().is_some());
-        let prefix = own.and_then(|(_, command)| command.strip_suffix("MDEL"));
-        connection.prefix = prefix.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))?;
-        Ok(connection)
-    }
-
-    /// Selects user and database.
-    fn log_in(&mut self, address: &Address) -> Result<(), LinkError> {
+        let waiting = VecDeque::new();
+        let mut connection = Self { node: node.clone(), stream, answering, left, waiting };
         let Address { user, password, database, .. } = address;
         if user.is_some() || password.is_some() {
             // Some users need no password.
             let password = password.as_deref().unwrap_or_default();
             let command = ServerCommand::new("AUTH").args(user).arg(password);
-            self.call(&command).map_err(|error| match error {
+            connection.call(&command).map_err(|error| match error {
                 LinkError::Refused(text) => {
                     LinkError::Refused(format!("authentication failed: {text}"))
                 }
@@ -253,9 +234,18 @@ impl Connection {
             })?;
         }
         if *database != 0 {
-            self.call(&ServerCommand::new("SELECT").arg(database.to_string()))?;
+            connection.call(&ServerCommand::new("SELECT").arg(database.to_string()))?;
         }
-        Ok(())
+        Ok(connection)
+    }
+
+    /// How the names of the module's commands begin.
+    pub(super) fn prefix(&mut self) -> Result<&'static str, LinkError> {
+        let known = self.call(&ServerCommand::new("COMMAND").arg("INFO").args(OWN_COMMANDS))?;
+        let known = known.elements().unwrap_or_default();
+        let own = known.iter().zip(OWN_COMMANDS).find(|(told, _)| told.elements().is_some());
+        let prefix = own.and_then(|(_, command)| command.strip_suffix("MDEL"));
+        prefix.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))
     }
 
     /// Limits the time for this number of bytes.

@@ -4,10 +4,9 @@ use super::protocol::Value;
 use crate::clock::window_text;
 use crate::filter::OnFull;
 use crate::key::KeySpec;
-use crate::terminal::{FilterFigures, Report, Result, grouped};
+use crate::terminal::{FilterFigures, Report, grouped};
 use coua::window::{Clock, Window};
 use serde_json::json;
-use std::fmt::Display;
 
 /// All shards of a filter together.
 #[derive(Debug)]
@@ -25,13 +24,31 @@ pub(super) struct Description {
     pub(super) window: Option<Window>,
     /// A shard has the layout of `RedisBloom`.
     pub(super) is_of_redisbloom: bool,
-    /// The note about the keys, from the first shard.
-    key_note: Option<Vec<u8>>,
+    /// How the filter's keys are made, if the first shard has a note of it.
+    pub(super) key_spec: Option<KeySpec>,
 }
 
 impl Description {
-    /// Combines the replies of all shards; `None` if one of them lacks a field that every filter has.
-    pub(super) fn of(shards: &[Value]) -> Option<Self> {
+    /// Combines the replies of all shards, which have these keys.
+    pub(super) fn of(keys: &[String], shards: &[Value]) -> Result<Self, String> {
+        let windows: Vec<_> = shards.iter().map(window).collect();
+        if let Some(other) = windows.iter().position(|other| *other != windows[0]) {
+            return Err(format!(
+                "{} and {} have different windows (see CF.INFO key FULL), but belong to one filter; rename or \
+                 delete what does not belong to it",
+                keys[other], keys[0]
+            ));
+        }
+        let mut all = Self::sum(shards).ok_or("unexpected reply to CF.INFO")?;
+        let note = shards[0].field("Notes").and_then(|notes| notes.field(KeySpec::NOTE)?.text());
+        let key_spec = note.map(|note| KeySpec::of_note(note, KeySpec::NOTE)).transpose();
+        all.key_spec = key_spec.map_err(|failure| failure.reason().to_owned())?;
+        all.window = windows[0];
+        Ok(all)
+    }
+
+    /// Adds up the numbers of all shards; `None` if one of them lacks a field that every filter has.
+    fn sum(shards: &[Value]) -> Option<Self> {
         let sum = |name| total(&wholes(shards, name)?);
         let (buckets, widths) =
             (wholes(shards, "Number of buckets")?, wholes(shards, "Bucket size")?);
@@ -49,7 +66,6 @@ impl Description {
         Some(Self {
             figures: FilterFigures {
                 items: total(&items)?,
-                capacity: None,
                 load,
                 memory_bytes: sum("Size")?,
                 hash_bits: reals(shards, "Hash bits")
@@ -57,21 +73,16 @@ impl Description {
                 // A lookup goes to one shard only.
                 false_positive_rate: rates
                     .map(|rates| rates.iter().sum::<f64>() / shards.len() as f64),
-                window: None,
+                ..FilterFigures::default()
             },
             items,
             deleted: sum("Number of items deleted")?,
             slots: all_slots,
             on_full: if is_fixed { OnFull::Stop } else { OnFull::Grow },
-            window: shards.first().and_then(window),
+            window: None,
             is_of_redisbloom: shards.iter().any(|shard| shard.field("Layout").is_some()),
-            key_note: shards.first().and_then(|shard| note(shard, KeySpec::NOTE)),
+            key_spec: None,
         })
-    }
-
-    /// How the filter's keys are made, if the server has a note of it.
-    pub(super) fn key_spec(&self, filter: impl Display) -> Result<Option<KeySpec>> {
-        self.key_note.as_deref().map(|note| KeySpec::of_note(note, filter)).transpose()
     }
 
     /// Adds its figures to a report.
@@ -94,22 +105,20 @@ impl Description {
         };
         report.field("window", self.window.map(window_object));
         report.row_if_any("window of each shard", self.window.map(window_text));
+        if let Some(keys) = &self.key_spec {
+            keys.write_report(report);
+        }
     }
 }
 
 /// The window of a shard, if it has one.
-pub(super) fn window(shard: &Value) -> Option<Window> {
+fn window(shard: &Value) -> Option<Window> {
     let number = |name| shard.field(name).and_then(whole);
     let timed = number("Window milliseconds").map(|length| (Clock::Arrival, length));
     let (clock, length) =
         timed.or_else(|| number("Window items").map(|items| (Clock::Count, items)))?;
     let generations = u32::try_from(number("Generations")?).ok()?;
     Window::new(clock, length, generations).ok()
-}
-
-/// The note with the name `wanted`.
-fn note(shard: &Value, wanted: &str) -> Option<Vec<u8>> {
-    shard.field("Notes")?.field(wanted)?.text().map(<[u8]>::to_vec)
 }
 
 /// A field of all shards.

@@ -34,7 +34,6 @@ pub(crate) fn pull(
     verbosity: Verbosity,
 ) -> Result<(Generations, Option<KeySpec>)> {
     let (mut filter, found) = RemoteFilter::open(address, verbosity)?;
-    let keys = found.key_spec(address)?;
     let most_bytes = found.figures.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let mut union: Option<Generations> = None;
     for key in filter.keys.clone() {
@@ -48,14 +47,16 @@ pub(crate) fn pull(
         }
     }
     let union = union.ok_or_else(|| filter.failure("it has no shards"))?;
-    Ok((union, keys))
+    Ok((union, found.key_spec))
 }
 
 impl RemoteFilter {
     fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
         let scan_dump = format!("{}SCANDUMP", self.server.prefix);
         let command = ServerCommand::new("EVAL_RO").arg(SCRIPT).arg("1").arg(key).arg(scan_dump);
-        let Request { reply, .. } = self.server.run_one(Request::new(key, &command, most_bytes))?;
+        let mut request = Request::new(key, &command);
+        request.most_bytes = most_bytes;
+        let Request { reply, .. } = self.call(request)?;
         let chunks = match reply {
             Some(Ok(Value::Array(chunks))) => chunks,
             Some(Err(reason)) => {
@@ -71,11 +72,6 @@ impl RemoteFilter {
 /// Bytes per command: a server's limit may be as low as 1 MiB.
 const CHUNK: usize = 512 << 10;
 
-const LAST_SEEN: &str = "cannot hold a filter with --window-by last: on a server a record's age counts from when it was \
-                         first seen";
-const NO_SHARDS: &str = "a filter file cannot be spread over shards, because it holds hashes, not items; drop \
-                         ?shards=N";
-
 /// Creates the key, which must not exist. The chunks go to a temporary key, which takes the name when it is complete:
 /// another client's key of that name is neither changed nor removed, and no client sees an incomplete filter.
 pub(crate) fn push(
@@ -85,26 +81,31 @@ pub(crate) fn push(
     verbosity: Verbosity,
 ) -> Result<()> {
     if address.shards.is_some() {
-        return Err(Failure::at(address, NO_SHARDS));
+        let reason = "a filter file cannot be spread over shards, because it holds hashes, not items; drop ?shards=N";
+        return Err(Failure::at(address, reason));
     }
     if pushed.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen) {
-        return Err(Failure::at(address, LAST_SEEN));
+        let reason = "cannot hold a filter with --window-by last: on a server a record's age counts from when it was \
+                      first seen";
+        return Err(Failure::at(address, reason));
     }
     let bytes = encode(pushed, keys).map_err(|error| Failure::at(address, error))?;
     let mut filter = RemoteFilter::connect(address, verbosity)?;
     if filter.describe()?.is_some() {
         return Err(filter.failure(THERE));
     }
-    let temporary = filter.temporary_key()?;
+    // In the slot of the filter's key: its hash tag is the filter's name.
+    let temporary = format!("{{{}}}.coua-push-{}", address.name, filter.seed()?);
     signals::delay()?;
     let created = filter.load(&temporary, &bytes).and_then(|()| filter.give_name(&temporary));
     drop(filter);
     created.map_err(|failure| {
         // A new connection: the old one may have been given up.
-        let removed = RemoteFilter::connect(address, verbosity)
-            .and_then(|mut filter| filter.delete(&temporary));
+        let delete = ServerCommand::new("DEL").arg(&temporary);
+        let deleted = RemoteFilter::connect(address, verbosity)
+            .and_then(|mut filter| filter.call(Request::new(&temporary, &delete)));
         let mut reason = failure.reason().to_owned();
-        if removed.is_err() {
+        if !matches!(deleted, Ok(Request { reply: Some(Ok(_)), .. })) {
             let left = format!("; the server may still have the key {temporary}: delete it (DEL)");
             reason.push_str(&left);
         }
@@ -120,12 +121,6 @@ const PERHAPS: &str =
     "the connection was lost while the filter got its name; look whether it is there (`coua info`)";
 
 impl RemoteFilter {
-    /// A new key in the slot of the filter's key: its hash tag is the filter's name.
-    fn temporary_key(&self) -> Result<String> {
-        let name = &self.keys[0];
-        Ok(format!("{{{name}}}.coua-push-{}", self.seed()?))
-    }
-
     /// Sends an image to a key that only this process uses.
     fn load(&mut self, key: &str, image: &[u8]) -> Result<()> {
         let mut end = 0;
@@ -136,10 +131,8 @@ impl RemoteFilter {
             end += chunk.len();
             // A position is the end of a chunk, plus one.
             let command = self.command("LOADCHUNK", key).arg((end + 1).to_string()).arg(chunk);
-            let Request { reply: Some(Err(reason)), in_doubt, .. } = self.call(key, &command)?
-            else {
-                continue;
-            };
+            let Request { reply, in_doubt, .. } = self.call(Request::new(key, &command))?;
+            let Some(Err(reason)) = reply else { continue };
             // Sent again after it was stored. If it was not, the next chunk is refused too.
             let is_stored = match reason.as_str() {
                 "item exists" => in_doubt,
@@ -155,21 +148,14 @@ impl RemoteFilter {
 
     /// Renames the complete key to the name of the filter, unless another client has made a key of that name.
     fn give_name(&mut self, temporary: &str) -> Result<()> {
-        let name = self.keys[0].clone();
-        let command = ServerCommand::new("RENAMENX").arg(temporary).arg(&name);
-        let Request { reply, in_doubt, .. } = self.call(&name, &command)?;
+        let name = &self.keys[0];
+        let command = ServerCommand::new("RENAMENX").arg(temporary).arg(name);
+        let Request { reply, in_doubt, .. } = self.call(Request::new(name, &command))?;
         match reply {
             Some(Ok(Value::Int(1))) => Ok(()),
             Some(Err(reason)) if in_doubt && reason == "no such key" => Err(self.failure(PERHAPS)),
             Some(Err(reason)) => Err(self.refused(&reason, temporary)),
             _ => Err(self.failure(THERE)),
-        }
-    }
-
-    fn delete(&mut self, key: &str) -> Result<()> {
-        match self.call(key, &ServerCommand::new("DEL").arg(key))?.reply {
-            Some(Err(reason)) => Err(self.failure(&reason)),
-            _ => Ok(()),
         }
     }
 
@@ -180,10 +166,6 @@ impl RemoteFilter {
         }
     }
 }
-
-/// The defaults of the server's options that only concern RedisBloom.
-const BUCKET_SIZE: u16 = 2;
-const MAX_ITERATIONS: u16 = 20;
 
 const OF_REDISBLOOM: &str = "the filter has RedisBloom's layout, which does not store whole hashes; only filters \
                              created by Coua's module can be pulled";
@@ -234,11 +216,8 @@ fn encode(filter: &Generations, keys: Option<&KeySpec>) -> io::Result<Vec<u8>> {
     let head = Head {
         body: if is_windowed { Body::Windowed } else { Body::Filter },
         hasher: filter.hasher(),
-        hints: Hints {
-            bucket_size: BUCKET_SIZE,
-            max_iterations: MAX_ITERATIONS,
-            expansion: u16::from(grows),
-        },
+        // The server's defaults, which only concern RedisBloom, and the growth.
+        hints: Hints { bucket_size: 2, max_iterations: 20, expansion: u16::from(grows) },
         // No item was removed since then.
         removed: 0,
         note_bytes: notes.len(),

@@ -33,9 +33,7 @@ impl Value {
             return Err(if is_cut { end() } else { no_reply() });
         };
         match kind {
-            b'+' => {
-                str::from_utf8(rest).map(|text| Self::Text(text.into())).map_err(|_| no_reply())
-            }
+            b'+' if str::from_utf8(rest).is_ok() => Ok(Self::Text(rest.into())),
             b'-' => Ok(Self::Error(String::from_utf8_lossy(rest).into_owned())),
             b':' => number(rest).map(Self::Int),
             b'$' | b'*' if rest == b"-1" => Ok(Self::Nil),

@@ -2,7 +2,6 @@
 //!
 //! The commands never let the server create a filter, because it would have the server's defaults.
 
-use super::connection::MOST_BYTES;
 use super::protocol::{ServerCommand, Value};
 use super::remote_filter::RemoteFilter;
 use super::requests::Request;
@@ -48,8 +47,7 @@ impl RemoteFilter {
             return (answers, Err(self.failure("servers accept no key longer than 512 MiB")));
         }
         let batches = self.batches(op, keys);
-        let request =
-            |batch: &KeyBatch| Request::new(&self.keys[batch.shard], &batch.command, MOST_BYTES);
+        let request = |batch: &KeyBatch| Request::new(&self.keys[batch.shard], &batch.command);
         let mut requests: Vec<_> = batches.iter().map(request).collect();
         let mut result = self.server.run(&mut requests);
         for (KeyBatch { places, .. }, Request { reply, in_doubt, .. }) in zip(batches, requests) {

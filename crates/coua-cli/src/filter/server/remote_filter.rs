@@ -1,15 +1,15 @@
 //! A filter on a server: opened, created (also by several processes at once), and described.
 
 use super::cluster::{key, keys_of};
-use super::connection::MOST_BYTES;
-use super::description::{Description, window};
+use super::description::Description;
 use super::protocol::{ServerCommand, Value};
 use super::requests::{Request, Server};
-use crate::filter::Address;
+use super::reserve;
+use crate::filter::{Address, FilterSpec};
 use crate::terminal::{Failure, Result, Verbosity, hexadecimal};
 use std::iter::{once, zip};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{slice, thread};
 
 /// How long another process may take to create the shards of a filter, and the pause between checks.
 const CREATION: Duration = Duration::from_secs(2);
@@ -42,20 +42,23 @@ impl RemoteFilter {
         Ok((filter, description))
     }
 
-    /// Opens the filter, or creates it; `arguments` returns the arguments of CF.RESERVE for each shard.
+    /// Opens the filter, or creates it. It must have these options.
     pub(super) fn open_or_create(
         address: &Address,
-        arguments: impl FnOnce(u64) -> Result<String>,
+        spec: &FilterSpec,
         verbosity: Verbosity,
     ) -> Result<(Self, Description)> {
+        reserve::check(spec)?;
         let mut filter = Self::connect(address, verbosity)?;
-        if let Some(description) = filter.describe()? {
-            return Ok((filter, description));
+        let mut found = filter.describe()?;
+        if found.is_none() {
+            filter.create(&reserve::arguments(spec, filter.keys.len() as u64)?)?;
+            // Another process may have created it at the same time with other options.
+            found = filter.describe()?;
         }
-        filter.create(&arguments(filter.keys.len() as u64)?)?;
-        // Another process may have created it at the same time with other options.
-        let description = filter.describe()?.ok_or_else(|| filter.failure(GONE))?;
-        Ok((filter, description))
+        let found = found.ok_or_else(|| filter.failure(GONE))?;
+        reserve::agree(spec, &found, address)?;
+        Ok((filter, found))
     }
 
     /// Creates the missing shards. The first one is created last: if it exists, all do.
@@ -110,73 +113,54 @@ impl RemoteFilter {
 
     /// Combines CF.INFO of all shards; `None` if the filter does not exist.
     pub(super) fn describe(&mut self) -> Result<Option<Description>> {
-        let (found, missing) = self.shards()?;
-        if missing.as_ref() == self.keys.first() {
-            return Ok(None);
-        }
-        if let Some(key) = missing {
-            let reason = format!(
-                "the server has no key {key}: the filter has fewer shards than the address says, or lost this one"
-            );
-            return Err(self.failure(&reason));
-        }
-        if let Some(other) = found.iter().position(|shard| window(shard) != window(&found[0])) {
-            let [first, other] = [&self.keys[0], &self.keys[other]];
-            let reason = format!(
-                "{other} and {first} have different windows (see CF.INFO key FULL), but belong to one filter; rename or \
-                 delete what does not belong to it"
-            );
-            return Err(self.failure(&reason));
-        }
-        let described = Description::of(&found);
-        described.map(Some).ok_or_else(|| self.failure("unexpected reply to CF.INFO"))
+        let found = self.shards()?;
+        let described = match found.iter().position(Option::is_none) {
+            Some(0) => return Ok(None),
+            Some(missing) => Err(format!(
+                "the server has no key {}: the filter has fewer shards than the address says, or lost this one",
+                self.keys[missing]
+            )),
+            None => Description::of(&self.keys, &found.into_iter().flatten().collect::<Vec<_>>()),
+        };
+        described.map(Some).map_err(|reason| self.failure(&reason))
     }
 
-    /// The fields that CF.INFO replies for the shards, and the first shard that is missing. Returns an error if the
-    /// server has a key of a filter of this name with other shards: that of one more shard, or beside shards the name
-    /// alone.
-    fn shards(&mut self) -> Result<(Vec<Value>, Option<String>)> {
+    /// The fields that CF.INFO replies for each shard; `None` if it is missing. Returns an error if the server has a key
+    /// of a filter of this name with other shards: that of one more shard, or beside shards the name alone.
+    fn shards(&mut self) -> Result<Vec<Option<Value>>> {
         let Address { name, shards, .. } = &self.server.address;
         let others = once(key(name, shards.unwrap_or(0))).chain(shards.map(|_| name.clone()));
-        let all: Vec<_> = self.keys.iter().cloned().chain(others).collect();
-        let (mut found, mut missing) = (Vec::new(), None);
-        let replies = self.call_all("INFO", &all, "FULL")?;
-        for (number, (key, request)) in zip(all, replies).enumerate() {
-            let is_own = number < self.keys.len();
+        let keys: Vec<_> = self.keys.iter().cloned().chain(others).collect();
+        let (own, mut found) = (self.keys.len(), Vec::new());
+        for (key, request) in zip(&keys, self.call_all("INFO", &keys, "FULL")?) {
+            let is_own = found.len() < own;
             let reason = match request.reply {
-                Some(Ok(info)) if is_own => {
-                    found.push(info);
-                    continue;
-                }
-                Some(Err(text)) if text == "not found" => {
-                    missing = missing.or_else(|| is_own.then_some(key));
-                    continue;
-                }
-                Some(Err(text)) if text.starts_with("NOPERM") && is_own => {
-                    format!("{text} (key {key})")
-                }
-                // A key that is not a filter does no harm, nor does one that this user may not read.
-                Some(Err(text))
-                    if text.starts_with("NOPERM") || text.starts_with("WRONGTYPE") && !is_own =>
-                {
-                    continue;
-                }
-                Some(Err(text)) => text,
-                _ => format!(
+                Some(Ok(_)) if !is_own => format!(
                     "the server has the key {key}, of a filter with other shards than the address says (?shards=N)"
                 ),
+                Some(Err(text)) if text != "not found" => match text.split(' ').next() {
+                    // A key that is not a filter does no harm, nor does one that this user may not read.
+                    Some("NOPERM" | "WRONGTYPE") if !is_own => continue,
+                    Some("NOPERM") => format!("{text} (key {key})"),
+                    _ => text,
+                },
+                reply => {
+                    found.push(reply.and_then(Result::ok));
+                    continue;
+                }
             };
             return Err(self.failure(&reason));
         }
-        Ok((found, missing))
+        found.truncate(own);
+        Ok(found)
     }
 
     /// Stores a note with the first shard, unless it has one of this name. Returns whether it was stored, or the
     /// server's error text.
     pub(super) fn store_note(&mut self, name: &str, note: &[u8]) -> Result<Result<bool, String>> {
-        let key = self.keys[0].clone();
-        let command = self.command("NOTE", &key).arg(name).arg(note).arg("NX");
-        let Request { reply, .. } = self.call(&key, &command)?;
+        let key = &self.keys[0];
+        let command = self.command("NOTE", key).arg(name).arg(note).arg("NX");
+        let Request { reply, .. } = self.call(Request::new(key, &command))?;
         Ok(reply.transpose().map(|value| value != Some(Value::Nil)))
     }
 
@@ -197,13 +181,13 @@ impl RemoteFilter {
     /// Executes a command of the module with the same arguments on some keys: each is answered or refused.
     fn call_all(&mut self, name: &str, keys: &[String], arguments: &str) -> Result<Vec<Request>> {
         let command = |key: &str| self.command(name, key).args(arguments.split(' '));
-        let request = |key: &String| Request::new(key, &command(key), MOST_BYTES);
+        let request = |key: &String| Request::new(key, &command(key));
         let mut requests: Vec<_> = keys.iter().map(request).collect();
         self.server.run(&mut requests).map(|()| requests)
     }
 
-    /// Executes a command on a key: it is answered or refused.
-    pub(super) fn call(&mut self, key: &str, command: &ServerCommand) -> Result<Request> {
-        self.server.run_one(Request::new(key, command, MOST_BYTES))
+    /// Executes a request: it is answered or refused.
+    pub(super) fn call(&mut self, mut request: Request) -> Result<Request> {
+        self.server.run(slice::from_mut(&mut request)).map(|()| request)
     }
 }

@@ -10,8 +10,8 @@ use super::protocol::{ServerCommand, Value};
 use crate::terminal::{Failure, Result, Verbosity, caught_signal};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{slice, thread};
 
 /// The first and the longest pause between attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -20,13 +20,14 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const MOVING: Duration = Duration::from_secs(5);
 
 /// A command, and later its reply.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Request {
     /// The slot of its key.
     slot: u16,
     /// The command in the encoding of the protocol.
     command: Vec<u8>,
-    most_bytes: u64,
+    /// The most bytes of the reply.
+    pub(super) most_bytes: u64,
     /// The command was sent, and its reply was lost: it may have been executed already.
     pub(super) in_doubt: bool,
     /// The node that has the key while its slot moves: the command is sent there next, behind ASKING.
@@ -38,17 +39,10 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// A command on a key, with a reply of at most `most_bytes`.
-    pub(super) fn new(key: &str, command: &ServerCommand, most_bytes: u64) -> Self {
-        Self {
-            slot: slot(key),
-            command: command.encode(),
-            most_bytes,
-            in_doubt: false,
-            ask: None,
-            has_asked: false,
-            reply: None,
-        }
+    /// A command on a key.
+    pub(super) fn new(key: &str, command: &ServerCommand) -> Self {
+        let (slot, command) = (slot(key), command.encode());
+        Self { slot, command, most_bytes: MOST_BYTES, ..Self::default() }
     }
 
     fn send(&self, connection: &mut Connection) -> Result<(), LinkError> {
@@ -79,7 +73,7 @@ fn unanswered(requests: &[Request]) -> usize {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) address: Address,
-    verbosity: Verbosity,
+    pub(super) verbosity: Verbosity,
     /// The primaries of a cluster; `None` for a single server.
     slots: Option<SlotMap>,
     connections: HashMap<Node, Connection>,
@@ -100,7 +94,8 @@ impl Server {
     fn open(address: &Address, verbosity: Verbosity) -> Result<Self, LinkError> {
         let first = address.node.clone();
         let mut connection = Connection::open(address, &first)?;
-        let (prefix, hello) = (connection.prefix, connection.call(&ServerCommand::new("HELLO"))?);
+        let prefix = connection.prefix()?;
+        let hello = connection.call(&ServerCommand::new("HELLO"))?;
         let is_cluster = hello.field("mode").and_then(Value::text) == Some(b"cluster");
         let mut server = Self {
             address: address.clone(),
@@ -119,11 +114,6 @@ impl Server {
         Failure::at(&self.address, reason)
     }
 
-    /// Executes a request: afterwards it is answered or refused.
-    pub(super) fn run_one(&mut self, mut request: Request) -> Result<Request> {
-        self.run(slice::from_mut(&mut request)).map(|()| request)
-    }
-
     /// Executes all requests: afterwards each is answered or refused.
     pub(super) fn run(&mut self, requests: &mut [Request]) -> Result<()> {
         let (mut failing, mut pause): (Option<Instant>, _) = (None, FIRST_PAUSE);
@@ -134,14 +124,11 @@ impl Server {
             let before = unanswered(requests);
             let Err(error) = self.round(requests) else { continue };
             let progressed = unanswered(requests) < before;
-            if failing.is_none() {
-                self.notify_error(&error);
-            }
+            let waited = failing.map(|since| since.elapsed());
             if progressed || failing.is_none() {
                 (failing, pause) = (Some(Instant::now()), FIRST_PAUSE);
             }
-            let waited = failing.map_or(Duration::ZERO, |since| since.elapsed());
-            if let Err(reason) = self.be_patient(&error, waited) {
+            if let Err(reason) = self.be_patient(&error, waited.filter(|_| !progressed)) {
                 self.gave_up = Some(reason);
                 continue;
             }
@@ -158,27 +145,24 @@ impl Server {
         Ok(())
     }
 
-    fn notify_error(&self, error: &LinkError) {
-        let is_away = matches!(error, LinkError::Lost(_) | LinkError::NotNow(_));
-        if is_away && !self.address.patience.is_zero() {
-            let (address, seconds) = (&self.address, self.address.patience.as_secs_f64());
-            self.verbosity.say(format_args!("{address}: {error}; trying again for {seconds} s"));
-        }
-    }
-
-    /// Returns an error if no more attempts are to be made.
-    fn be_patient(&self, error: &LinkError, waited: Duration) -> Result<(), String> {
+    /// Reports an error after progress, and returns an error if no more attempts are to be made after `waited` without.
+    fn be_patient(&self, error: &LinkError, waited: Option<Duration>) -> Result<(), String> {
         let patience = match error {
             LinkError::Refused(text) => return Err(text.clone()),
             // All servers reply.
             LinkError::Moved | LinkError::Ask(_) => self.address.patience.max(MOVING),
             LinkError::Lost(_) | LinkError::NotNow(_) => self.address.patience,
         };
+        let seconds = patience.as_secs_f64();
         if caught_signal().is_some() {
             return Err(format!("{error}, and the program was told to stop"));
         }
-        if waited >= patience {
-            return Err(format!("{error}; gave up after {} s", patience.as_secs_f64()));
+        if waited.unwrap_or_default() >= patience {
+            return Err(format!("{error}; gave up after {seconds} s"));
+        }
+        if waited.is_none() && matches!(error, LinkError::Lost(_) | LinkError::NotNow(_)) {
+            self.verbosity
+                .say(format_args!("{}: {error}; trying again for {seconds} s", self.address));
         }
         Ok(())
     }
@@ -250,9 +234,7 @@ impl Server {
 
     /// The node that has a slot.
     fn node_of(&self, slot: u16) -> Result<Node, LinkError> {
-        let Some(slots) = &self.slots else {
-            return Ok(self.address.node.clone());
-        };
+        let Some(slots) = &self.slots else { return Ok(self.address.node.clone()) };
         let missing = || LinkError::NotNow(format!("no node of the cluster serves slot {slot}"));
         slots.owner(slot).cloned().ok_or_else(missing)
     }

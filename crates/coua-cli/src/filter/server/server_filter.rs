@@ -8,7 +8,6 @@
 use super::description::Description;
 use super::query::{ALREADY_THERE, FULL, KeyAnswer};
 use super::remote_filter::RemoteFilter;
-use super::reserve;
 use crate::filter::collisions::among_repeats;
 use crate::filter::run_filter::{
     Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop, Summary, SummaryRequest,
@@ -34,10 +33,8 @@ const OF_REDISBLOOM: &str = "the filter keeps RedisBloom's 8-bit fingerprints: s
 struct ServerFilter {
     filter: RemoteFilter,
     op: Op,
-    verbosity: Verbosity,
     /// The filter at the beginning.
     found: Description,
-    key_spec: Option<KeySpec>,
     /// Keys that are recorded, but perhaps not in the output.
     unsynced: BlockKeys,
     synced: Instant,
@@ -51,20 +48,15 @@ pub(crate) fn open(
     verbosity: Verbosity,
 ) -> Result<Box<dyn RunFilter>> {
     let (filter, found) = if op.inserts() {
-        reserve::check(spec)?;
-        let arguments = |shards| reserve::arguments(spec, shards);
-        let (filter, found) = RemoteFilter::open_or_create(address, arguments, verbosity)?;
-        reserve::agree(spec, &found, address)?;
-        (filter, found)
+        RemoteFilter::open_or_create(address, spec, verbosity)?
     } else {
         RemoteFilter::open(address, verbosity)?
     };
     if found.is_of_redisbloom {
         verbosity.say(format_args!("{address}: {OF_REDISBLOOM}"));
     }
-    let key_spec = found.key_spec(address)?;
     let (unsynced, synced) = (BlockKeys::default(), Instant::now());
-    Ok(Box::new(ServerFilter { filter, op, verbosity, found, key_spec, unsynced, synced }))
+    Ok(Box::new(ServerFilter { filter, op, found, unsynced, synced }))
 }
 
 impl ServerFilter {
@@ -159,23 +151,20 @@ impl RunFilter for ServerFilter {
     /// If several processes set how keys are made at once, the first one wins. As others may be about to add keys, even
     /// a filter without items accepts no change.
     fn key_spec(&mut self, offered: Option<&KeySpec>) -> Result<Option<KeySpec>> {
-        let is_open = self.op.inserts() && self.key_spec.is_none();
-        let Some(spec) = offered.filter(|_| is_open) else { return Ok(self.key_spec.clone()) };
+        let stored = &mut self.found.key_spec;
+        let is_open = self.op.inserts() && stored.is_none();
+        let Some(spec) = offered.filter(|_| is_open) else { return Ok(stored.clone()) };
         match self.store(spec)? {
-            Ok(true) => self.key_spec = Some(spec.clone()),
-            Ok(false) => {
-                let found = self.filter.describe()?;
-                let found = found.map(|found| found.key_spec(self.filter.name())).transpose()?;
-                self.key_spec = found.flatten();
-            }
+            Ok(true) => self.found.key_spec = Some(spec.clone()),
+            Ok(false) => self.found.key_spec = self.filter.describe()?.and_then(|it| it.key_spec),
             Err(_) if spec.normalize.does_nothing() => {}
-            Err(reason) => self.verbosity.say(format_args!(
+            Err(reason) => self.filter.server.verbosity.say(format_args!(
                 "{}: does not store the key options {} ({reason}); give them to every command",
                 self.filter.name(),
                 spec.normalize
             )),
         }
-        Ok(self.key_spec.clone())
+        Ok(self.found.key_spec.clone())
     }
 
     fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
@@ -186,6 +175,8 @@ impl RunFilter for ServerFilter {
         let full = given.iter().position(is_full).filter(|_| result.is_ok());
         self.record(keys, &given[..full.unwrap_or(given.len())], answers);
         if let Err(failure) = result {
+            // Keys without an answer may be those of earlier runs: nothing is removed.
+            self.unsynced.clear();
             let unanswered = given.iter().filter(|answer| answer.number.is_none()).count() as u64;
             return Err(Stop::Lost { failure, unanswered });
         }
@@ -264,8 +255,5 @@ pub(crate) fn report(address: &Address) -> Result<Report> {
     let mut report = Report::default();
     report.text("server", "server", &filter.name());
     found.write_report(&mut report);
-    if let Some(keys) = found.key_spec(address)? {
-        keys.write_report(&mut report);
-    }
     Ok(report)
 }
