@@ -35,18 +35,15 @@ pub(crate) fn pull(
 ) -> Result<(Generations, Option<KeySpec>)> {
     let (mut filter, found) = RemoteFilter::open(address, verbosity)?;
     let most_bytes = found.figures.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
-    let mut union: Option<Generations> = None;
-    for key in filter.keys.clone() {
-        let shard = filter.shard(&key, most_bytes)?;
-        match &mut union {
-            None => union = Some(shard),
-            Some(union) => union.merge(&shard).map_err(|error| {
-                let reason = format!("{key} cannot be merged with the shards before it: {error}");
-                filter.failure(&reason)
-            })?,
-        }
+    let keys = filter.keys.clone();
+    let mut union = filter.shard(&keys[0], most_bytes)?;
+    for key in &keys[1..] {
+        let shard = filter.shard(key, most_bytes)?;
+        union.merge(&shard).map_err(|error| {
+            let reason = format!("{key} cannot be merged with the shards before it: {error}");
+            filter.failure(&reason)
+        })?;
     }
-    let union = union.ok_or_else(|| filter.failure("it has no shards"))?;
     Ok((union, found.key_spec))
 }
 

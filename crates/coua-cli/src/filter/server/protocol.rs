@@ -26,11 +26,13 @@ impl Value {
 
     fn read_nested(input: &mut impl BufRead, deeper: u32) -> io::Result<Self> {
         let mut line = Vec::new();
-        input.read_until(b'\n', &mut line)?;
+        let read = input.read_until(b'\n', &mut line);
+        if line.first().is_some_and(|kind| !b"+-:$*".contains(kind)) {
+            return Err(no_reply());
+        }
+        read?;
         let Some([kind, rest @ ..]) = line.strip_suffix(b"\r\n") else {
-            let is_begun = line.first().is_none_or(|kind| b"+-:$*".contains(kind));
-            let is_cut = is_begun && !line.ends_with(b"\n");
-            return Err(if is_cut { end() } else { no_reply() });
+            return Err(if line.ends_with(b"\n") { no_reply() } else { end() });
         };
         match kind {
             b'+' if str::from_utf8(rest).is_ok() => Ok(Self::Text(rest.into())),

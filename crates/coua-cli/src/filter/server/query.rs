@@ -52,15 +52,11 @@ impl RemoteFilter {
         let mut result = self.server.run(&mut requests);
         for (KeyBatch { places, .. }, Request { reply, in_doubt, .. }) in zip(batches, requests) {
             self.in_doubt += if in_doubt { places.len() as u64 } else { 0 };
-            let numbers = match reply.map(|reply| numbers(reply, op, places.len())) {
-                Some(Ok(numbers)) => numbers,
-                Some(Err(text)) => {
-                    result = result.and_then(|()| Err(self.failure(&text)));
-                    Vec::new()
-                }
-                None => Vec::new(),
-            };
-            let mut numbers = numbers.into_iter();
+            let numbers = reply.map(|reply| numbers(reply, op, places.len())).transpose();
+            if let (Err(text), Ok(())) = (&numbers, &result) {
+                result = Err(self.failure(text));
+            }
+            let mut numbers = numbers.ok().flatten().into_iter().flatten();
             for place in places {
                 answers[place] = KeyAnswer { number: numbers.next(), in_doubt };
             }
