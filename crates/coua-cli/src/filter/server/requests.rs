@@ -116,28 +116,17 @@ impl Server {
 
     /// Executes all requests: afterwards each is answered or refused.
     pub(super) fn run(&mut self, requests: &mut [Request]) -> Result<()> {
-        let (mut failing, mut pause): (Option<Instant>, _) = (None, FIRST_PAUSE);
+        let mut failing: Option<Instant> = None;
         while unanswered(requests) > 0 {
             if let Some(reason) = &self.gave_up {
                 return Err(self.failure(reason));
             }
             let before = unanswered(requests);
             let Err(error) = self.round(requests) else { continue };
-            let progressed = unanswered(requests) < before;
-            let waited = failing.map(|since| since.elapsed());
-            if progressed || failing.is_none() {
-                (failing, pause) = (Some(Instant::now()), FIRST_PAUSE);
-            }
-            if let Err(reason) = self.be_patient(&error, waited.filter(|_| !progressed)) {
-                self.gave_up = Some(reason);
-                continue;
-            }
-            // A key that has moved is retried without a pause.
-            if !matches!(error, LinkError::Ask(_) | LinkError::Moved) || !progressed {
-                thread::sleep(pause);
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-            if !matches!(error, LinkError::Ask(_)) {
+            failing = failing.filter(|_| unanswered(requests) == before);
+            self.gave_up = self.wait(&error, failing.map(|since| since.elapsed())).err();
+            failing.get_or_insert_with(Instant::now);
+            if self.gave_up.is_none() && !matches!(error, LinkError::Ask(_)) {
                 // If no node replies now, one may after the next pause.
                 self.learn_slots().ok();
             }
@@ -145,25 +134,31 @@ impl Server {
         Ok(())
     }
 
-    /// Reports an error after progress, and returns an error if no more attempts are to be made after `waited` without.
-    fn be_patient(&self, error: &LinkError, waited: Option<Duration>) -> Result<(), String> {
-        let patience = match error {
+    /// Pauses before the next attempt, or returns why there is none. `failing` is the time since the first error without
+    /// progress; that error is reported.
+    fn wait(&self, error: &LinkError, failing: Option<Duration>) -> Result<(), String> {
+        let (patience, has_moved) = match error {
             LinkError::Refused(text) => return Err(text.clone()),
             // All servers reply.
-            LinkError::Moved | LinkError::Ask(_) => self.address.patience.max(MOVING),
-            LinkError::Lost(_) | LinkError::NotNow(_) => self.address.patience,
+            LinkError::Moved | LinkError::Ask(_) => (self.address.patience.max(MOVING), true),
+            LinkError::Lost(_) | LinkError::NotNow(_) => (self.address.patience, false),
         };
-        let seconds = patience.as_secs_f64();
+        let (seconds, waited) = (patience.as_secs_f64(), failing.unwrap_or_default());
         if caught_signal().is_some() {
             return Err(format!("{error}, and the program was told to stop"));
         }
-        if waited.unwrap_or_default() >= patience {
+        if waited >= patience {
             return Err(format!("{error}; gave up after {seconds} s"));
         }
-        if waited.is_none() && matches!(error, LinkError::Lost(_) | LinkError::NotNow(_)) {
-            self.verbosity
-                .say(format_args!("{}: {error}; trying again for {seconds} s", self.address));
+        // A key that has moved is first tried again without a pause.
+        match (failing, has_moved) {
+            (None, true) => return Ok(()),
+            (None, false) => self
+                .verbosity
+                .say(format_args!("{}: {error}; trying again for {seconds} s", self.address)),
+            (Some(_), _) => {}
         }
+        thread::sleep(waited.clamp(FIRST_PAUSE, LONGEST_PAUSE));
         Ok(())
     }
 
