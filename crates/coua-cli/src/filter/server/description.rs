@@ -39,49 +39,41 @@ impl Description {
                 keys[other], keys[0]
             ));
         }
-        let mut all = Self::sum(shards).ok_or("unexpected reply to CF.INFO")?;
         let note = shards[0].field("Notes").and_then(|notes| notes.field(KeySpec::NOTE)?.text());
         let key_spec = note.map(|note| KeySpec::of_note(note, KeySpec::NOTE)).transpose();
-        all.key_spec = key_spec.map_err(|failure| failure.reason().to_owned())?;
-        all.window = windows[0];
-        Ok(all)
+        let key_spec = key_spec.map_err(|failure| failure.reason().to_owned())?;
+        Self::sum(shards, windows[0], key_spec).ok_or("unexpected reply to CF.INFO".to_owned())
     }
 
     /// Adds up the numbers of all shards; `None` if one of them lacks a field that every filter has.
-    fn sum(shards: &[Value]) -> Option<Self> {
-        let sum = |name| total(&wholes(shards, name)?);
+    fn sum(shards: &[Value], window: Option<Window>, key_spec: Option<KeySpec>) -> Option<Self> {
         let (buckets, widths) =
             (wholes(shards, "Number of buckets")?, wholes(shards, "Bucket size")?);
         // A server may send any number.
         let slots = buckets.iter().zip(widths).map(|(buckets, width)| buckets.checked_mul(width));
         let slots: Vec<_> = slots.collect::<Option<_>>()?;
-        let all_slots = total(&slots)?;
-        let load = reals(shards, "Load").map(|loads| {
-            let used = loads.iter().zip(&slots).map(|(load, slots)| load * *slots as f64);
-            used.sum::<f64>() / all_slots.max(1) as f64
-        });
-        let rates = reals(shards, "Error rate");
         let items = wholes(shards, "Number of items inserted")?;
         let is_fixed = wholes(shards, "Expansion rate")?.contains(&0);
+        let bits = reals(shards, "Hash bits");
+        let figures = FilterFigures {
+            items: total(&items)?,
+            load: reals(shards, "Load").and_then(|loads| mean(&loads, &slots)),
+            memory_bytes: total(&wholes(shards, "Size")?)?,
+            hash_bits: bits.map(|bits| bits.into_iter().fold(f64::INFINITY, f64::min)),
+            // A lookup goes to one shard only.
+            false_positive_rate: reals(shards, "Error rate")
+                .and_then(|rates| mean(&rates, &vec![1; rates.len()])),
+            ..FilterFigures::default()
+        };
         Some(Self {
-            figures: FilterFigures {
-                items: total(&items)?,
-                load,
-                memory_bytes: sum("Size")?,
-                hash_bits: reals(shards, "Hash bits")
-                    .map(|bits| bits.into_iter().fold(f64::INFINITY, f64::min)),
-                // A lookup goes to one shard only.
-                false_positive_rate: rates
-                    .map(|rates| rates.iter().sum::<f64>() / shards.len() as f64),
-                ..FilterFigures::default()
-            },
+            figures,
             items,
-            deleted: sum("Number of items deleted")?,
-            slots: all_slots,
+            deleted: total(&wholes(shards, "Number of items deleted")?)?,
+            slots: total(&slots)?,
             on_full: if is_fixed { OnFull::Stop } else { OnFull::Grow },
-            window: None,
+            window,
             is_of_redisbloom: shards.iter().any(|shard| shard.field("Layout").is_some()),
-            key_spec: None,
+            key_spec,
         })
     }
 
@@ -132,6 +124,12 @@ fn reals(shards: &[Value], field: &str) -> Option<Vec<f64>> {
 
 fn total(numbers: &[u64]) -> Option<u64> {
     numbers.iter().try_fold(0_u64, |sum, number| sum.checked_add(*number))
+}
+
+/// The mean of values with these weights.
+fn mean(values: &[f64], weights: &[u64]) -> Option<f64> {
+    let sum: f64 = values.iter().zip(weights).map(|(value, weight)| value * *weight as f64).sum();
+    Some(sum / total(weights)?.max(1) as f64)
 }
 
 fn whole(value: &Value) -> Option<u64> {
