@@ -94,20 +94,15 @@ impl RemoteFilter {
     }
 }
 
-/// Whether `number` is a possible answer.
-fn allows(op: Op, number: i64) -> bool {
-    match op {
-        Op::Dedup | Op::AddNew => (FULL..=1).contains(&number),
-        Op::Add => matches!(number, FULL | 1),
-        Op::Remove | Op::Check => matches!(number, 0 | 1),
-        Op::Count => number >= 0,
-    }
-}
-
 /// The numbers of a reply to `op`.
 fn numbers(reply: Result<Value, String>, op: Op, wanted: usize) -> Result<Vec<i64>, String> {
-    let number = |number: &Value| match number {
-        Value::Int(number) => Some(*number).filter(|number| allows(op, *number)),
+    let possible = match op {
+        Op::Dedup | Op::Add | Op::AddNew => FULL..=1,
+        Op::Remove | Op::Check => 0..=1,
+        Op::Count => 0..=i64::MAX,
+    };
+    let number = |value: &Value| match value {
+        Value::Int(number) => Some(*number).filter(|number| possible.contains(number)),
         _ => None,
     };
     let reply = reply?;
