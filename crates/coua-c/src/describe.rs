@@ -1,7 +1,7 @@
 //! The description of a filter, in the words of `coua info --json`.
 
 use coua::window::AgeFrom;
-use coua::{HashAlgorithm, KeyHasher, WhenFull};
+use coua::{KeyHasher, WhenFull};
 use serde_json::{Map, Value, json};
 
 use crate::state::Asked;
@@ -15,8 +15,8 @@ impl Asked<'_> {
         };
         put("memory_bytes", self.memory().into());
         put("false_positive_rate", self.rate().into());
-        let (hash, seed) = match hasher.algorithm() {
-            HashAlgorithm::Xxh3 { seed } => ("xxh3", json!(seed)),
+        let (hash, seed) = match hasher {
+            KeyHasher::Xxh3 { seed } => ("xxh3", json!(seed)),
             _ => ("siphash13", Value::Null),
         };
         put("hash", hash.into());

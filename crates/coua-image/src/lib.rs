@@ -32,8 +32,7 @@ use std::array;
 use std::io::Read;
 use std::ops::RangeInclusive;
 
-use coua::snapshot::Part;
-use coua::{HashAlgorithm, KeyHasher, LoadError};
+use coua::{KeyHasher, LoadError};
 
 pub use hashes::{HashLayout, ListedHashes, MOST_LISTED, bits_at};
 
@@ -100,7 +99,7 @@ impl Head {
     /// Writes the fixed fields.
     pub fn encode(&self) -> Vec<u8> {
         let (mut algorithm, mut key) = (SIPHASH13, self.secret().unwrap_or_default());
-        if let HashAlgorithm::Xxh3 { seed } = self.hasher.algorithm() {
+        if let KeyHasher::Xxh3 { seed } = self.hasher {
             (algorithm, key) = (XXH3, u128::from(seed).to_le_bytes());
         }
         let Hints { bucket_size, max_iterations, expansion } = self.hints;
@@ -150,7 +149,7 @@ impl Head {
 
     /// The secret key of the hash, if it has one.
     pub fn secret(&self) -> Option<[u8; 16]> {
-        let HashAlgorithm::SipHash13 { key } = self.hasher.algorithm() else { return None };
+        let KeyHasher::SipHash13 { key } = self.hasher else { return None };
         Some(key)
     }
 
@@ -263,7 +262,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 fn unsealed(bytes: &[u8]) -> Result<&[u8], LoadError> {
     let (covered, sum) = bytes.split_at(bytes.len() - SUM_BYTES);
     let is_right = u64_at(sum, 0) == Some(checksum_of(covered));
-    if is_right { Ok(covered) } else { Err(LoadError::Checksum { part: Part::Header }) }
+    if is_right { Ok(covered) } else { Err(LoadError::Checksum { part: "header".to_owned() }) }
 }
 
 fn bad_field<T>(name: &'static str, found: u32) -> Result<T, LoadError> {

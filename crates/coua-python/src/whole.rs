@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coua::HashAlgorithm;
+use coua::KeyHasher;
 use coua::window::{Generation, Generations};
 use coua_store::{Lock, Notes, Options, Wait};
 use pyo3::exceptions::PyTypeError;
@@ -94,7 +94,7 @@ pub(crate) fn bytes<'py>(filter: &Filter, py: Python<'py>) -> PyResult<Bound<'py
 }
 
 pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, PyTuple>> {
-    if matches!(filter.get().hasher.algorithm(), HashAlgorithm::SipHash13 { .. }) {
+    if matches!(filter.get().hasher, KeyHasher::SipHash13 { .. }) {
         return Err(PyTypeError::new_err(
             "a filter with a secret key cannot be pickled, because the pickle would contain the key; save it, and load \
              it with key=",

@@ -46,7 +46,7 @@ fn check_snapshot(file: &File, key: Option<[u8; 16]>) -> Result<(KeyHasher, Item
     let mut hasher = KeyHasher::default();
     for table in &contents.tables {
         hasher = table.hasher(key)?;
-        let (number, len) = (table.generation(), table.parameters().len);
+        let (number, len) = (table.generation, table.len);
         if contents.window.is_some() && number.is_none() {
             // The template, which holds no items.
             continue;

@@ -71,13 +71,14 @@ impl fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
-/// A batch stopped at a refused insert: the first `done` keys were inserted, the others were not tried.
+/// A batch in which an insert was refused: the first `done` keys were processed. The keys after the refused one are tried
+/// only by a [`SharedCuckooFilter`](crate::SharedCuckooFilter).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{full} (after {done} keys of the batch)")]
 pub struct BatchFull {
-    /// Keys processed, from the start of the batch.
+    /// Keys before the first refused one.
     pub done: usize,
-    /// Why the next key was refused.
+    /// Why a key was refused.
     #[source]
     pub full: Full,
 }

@@ -8,11 +8,8 @@ macro_rules! run {
 }
 
 run!(
-    Batches: "../examples/batches.rs",
     File: "../examples/file.rs",
-    Integers: "../examples/integers.rs",
     Set: "../examples/set.rs",
-    Stream: "../examples/stream.rs",
     Threads: "../examples/threads.rs",
     Window: "../examples/window.rs"
 );

@@ -69,8 +69,8 @@ pub use error::{
     BatchFull, BuildError, ConvertError, Full, FullReason, Insertion, MergeError, OutOfMemory,
 };
 pub use filter::{CuckooFilter, IfPresent, WhenFull};
-pub use hash::{HashAlgorithm, Key, KeyHash, KeyHasher, KeyPart};
-pub use shared::{BatchRefused, SharedCuckooFilter};
+pub use hash::{Key, KeyHash, KeyHasher, KeyPart};
+pub use shared::SharedCuckooFilter;
 pub use snapshot::{Load, LoadError};
 pub use verbs::Filter;
 pub use window::{Generations, Window};

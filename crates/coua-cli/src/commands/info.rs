@@ -12,7 +12,7 @@ use crate::terminal::{
     Failure, FilterFigures, Report, ReportFormat, Result, Stream, counted, grouped, print, size,
     write_limit,
 };
-use coua::HashAlgorithm;
+use coua::KeyHasher;
 use coua::window::{Clock, Generation, Generations, Window};
 use coua_store::{Options, View};
 use serde_json::{Value, json};
@@ -98,9 +98,9 @@ fn write_filter(filter: &Generations, report: &mut Report) {
     report.number("segments", "segments", filter.segments());
     report.text("when_full", "when full", OnFull::of(template).name());
     // Prints the algorithm and its seed, never its key.
-    let (hash, seed, with) = match filter.hasher().algorithm() {
-        HashAlgorithm::Xxh3 { seed } => ("xxh3", Some(seed), format!(" with seed {seed}")),
-        HashAlgorithm::SipHash13 { .. } => ("siphash13", None, " with a key".to_owned()),
+    let (hash, seed, with) = match filter.hasher() {
+        KeyHasher::Xxh3 { seed } => ("xxh3", Some(seed), format!(" with seed {seed}")),
+        KeyHasher::SipHash13 { .. } => ("siphash13", None, " with a key".to_owned()),
         _ => ("unknown", None, String::new()),
     };
     report.field("hash", hash);

@@ -6,7 +6,7 @@ use crate::filter::{Address, Location, LockedFile, server};
 use crate::key::KeySpec;
 use crate::platform;
 use crate::terminal::{Failure, Result, hexadecimal, signals};
-use coua::HashAlgorithm;
+use coua::KeyHasher;
 use coua::window::Generations;
 use coua_store::Notes as FilterNotes;
 use std::io::{self, Write};
@@ -67,9 +67,9 @@ impl PullArgs {
 
 /// Makes sure that the secret key, if there is one, is in its file.
 fn keep_key(filter: &Generations, file: Option<&Path>, from: &Address) -> Result<()> {
-    let (file, key) = match (filter.hasher().algorithm(), file) {
-        (HashAlgorithm::SipHash13 { key }, Some(file)) => (file, key),
-        (HashAlgorithm::SipHash13 { .. }, None) => {
+    let (file, key) = match (filter.hasher(), file) {
+        (KeyHasher::SipHash13 { key }, Some(file)) => (file, key),
+        (KeyHasher::SipHash13 { .. }, None) => {
             let reason = "the filter has a secret key; choose a file for it (--secret FILE)";
             return Err(Failure::at(from, reason));
         }

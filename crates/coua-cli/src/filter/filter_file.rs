@@ -13,7 +13,7 @@ use crate::platform::{self, Identity};
 use crate::terminal::message::store_reason;
 use crate::terminal::{Failure, Result, Verbosity};
 use coua::window::Generations;
-use coua::{HashAlgorithm, KeyHasher, LoadError};
+use coua::{KeyHasher, LoadError};
 use coua_store::{
     Access, Lock, Notes as FilterNotes, Options, Reason, StoreError, Verified, View, Wait,
 };
@@ -67,7 +67,7 @@ fn check_clock(filter: &Generations, name: &str) -> Result<()> {
 
 /// Returns an error if a key is given for a filter without one: it would protect nothing.
 fn check_key(secret: &Secret, hasher: KeyHasher, name: &str) -> Result<()> {
-    let is_keyed = matches!(hasher.algorithm(), HashAlgorithm::SipHash13 { .. });
+    let is_keyed = matches!(hasher, KeyHasher::SipHash13 { .. });
     if secret.file().is_none() || is_keyed {
         return Ok(());
     }

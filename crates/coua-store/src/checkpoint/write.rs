@@ -98,7 +98,7 @@ pub(crate) fn write_snapshot(
     let writer = filter.writer().map_err(failed("write"))?;
     let length = writer.length();
     let mut steps = Steps { to, sync_every, is_canceled, at: 0, synced: 0, piece: Vec::new() };
-    writer.write(0..length, &mut steps).map_err(failed("write"))?;
+    writer.write_from(0, &mut steps).map_err(failed("write"))?;
     // Frees the reserved space beyond the end.
     to.disk.truncate(to.file, length).map_err(failed("truncate"))?;
     to.sync()?;

@@ -28,8 +28,8 @@ impl NativeCuckoo {
         out.write_all(front.get(start as usize..).unwrap_or_default())?;
         match self.form() {
             Form::List(_) => Ok(()),
-            Form::Table(table) => table.filter.writer().write(rest..u64::MAX, out),
-            Form::Windowed(windowed) => windowed.filter.writer()?.write(rest..u64::MAX, out),
+            Form::Table(table) => table.filter.writer().write_from(rest, out),
+            Form::Windowed(windowed) => windowed.filter.writer()?.write_from(rest, out),
         }
     }
 

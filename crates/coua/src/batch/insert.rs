@@ -13,7 +13,7 @@ use std::mem::take;
 use super::chains::{Chains, InsertBatch, MOST_CHAINS, Passes, Refusals};
 use super::deferred::Deferred;
 use crate::error::{BatchFull, Insertion};
-use crate::filter::{CuckooFilter, DividedKeys, IfPresent, WhenFull};
+use crate::filter::{CuckooFilter, GroupedKeys, IfPresent, WhenFull};
 use crate::hash::{Key, KeyHash};
 use crate::kernel::{KnownLevel, LevelGeometry, Place, with_encoding};
 use crate::segments::{Prefetcher, Preview, Wanted, bit};
@@ -217,9 +217,9 @@ impl InsertBatch<'_> {
     /// [`run_passes`](Self::run_passes) for each level, with keys that cannot be refused.
     fn run_passes_by_level(&mut self, end: usize) -> Vec<usize> {
         let first = self.done;
-        let (mut waiting, mut divided) = (Vec::new(), DividedKeys::default());
-        divided.divide(self.filter.as_segments(), &self.hashes[first..end]);
-        for (level, hashes, numbers) in divided.parts() {
+        let (mut waiting, mut divided) = (Vec::new(), GroupedKeys::default());
+        divided.divide_by_level(self.filter.as_segments(), &self.hashes[first..end]);
+        for (level, hashes, numbers) in divided.groups() {
             let wanted = if self.outcomes.is_empty() { 0 } else { hashes.len() };
             let mut outcomes = vec![Insertion::AlreadyPresent; wanted];
             let level = self.filter.as_segments().levels()[level];
@@ -236,7 +236,7 @@ impl InsertBatch<'_> {
                 can_refuse: self.can_refuse,
             };
             let left = batch.run_passes(&level, hashes.len());
-            let number = |number: usize| first + usize::from(numbers[number]);
+            let number = |number: usize| first + numbers[number] as usize;
             waiting.extend(left.into_iter().map(number));
             let InsertBatch { deferred, repeats, chains, .. } = batch;
             (self.deferred, self.repeats, self.chains) = (deferred, repeats, chains);

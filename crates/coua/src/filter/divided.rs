@@ -1,4 +1,4 @@
-//! The keys of a batch by the level of their segments.
+//! The keys of a batch by the level of their segments, or by shard.
 //!
 //! All segments that a loop over keys touches have one level. While a filter grows, some of its segments have split once
 //! more than the others: then the keys of each level are processed apart. Segments are independent, and the keys of a
@@ -15,44 +15,63 @@ use crate::segments::Segments;
 /// Keys that are divided by level at a time.
 const CHUNK: usize = 4096;
 
-/// The keys of a chunk, divided by level.
+/// Keys in groups: those of each level, or of each shard.
 #[derive(Default)]
-pub(crate) struct DividedKeys {
-    level_of: Vec<u8>,
+pub(crate) struct GroupedKeys {
+    group_of: Vec<u8>,
     hashes: Vec<KeyHash>,
-    numbers: Vec<u16>,
-    /// Where the keys of each level end.
+    numbers: Vec<u32>,
+    /// Where the keys of each group end.
     ends: Vec<usize>,
 }
 
-impl DividedKeys {
-    /// Divides the keys of a chunk, at most 2^16.
-    pub(crate) fn divide(&mut self, segments: &Segments, hashes: &[KeyHash]) {
-        self.level_of.clear();
-        let level = |&hash: &KeyHash| segments.get(segments.segment_of(hash)).level();
-        self.level_of.extend(hashes.iter().map(level));
+impl GroupedKeys {
+    /// Divides keys among at most 256 groups, in which they keep their order and have the hashes that `within` returns. A
+    /// counting sort: two passes, no comparisons.
+    pub(crate) fn divide(
+        &mut self,
+        hashes: &[KeyHash],
+        groups: usize,
+        group_of: impl Fn(KeyHash) -> usize,
+        within: impl Fn(KeyHash) -> KeyHash,
+    ) {
+        self.group_of.clear();
+        self.group_of.extend(hashes.iter().map(|&hash| group_of(hash) as u8));
         self.ends.clear();
-        self.ends.resize(segments.levels().len(), 0);
-        self.level_of.iter().for_each(|&level| self.ends[usize::from(level)] += 1);
+        self.ends.resize(groups, 0);
+        self.group_of.iter().for_each(|&group| self.ends[usize::from(group)] += 1);
         let mut begin = 0;
         for end in &mut self.ends {
             begin += replace(end, begin);
         }
         self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
         self.numbers.resize(hashes.len(), 0);
-        for (number, (&hash, &level)) in (0..).zip(hashes.iter().zip(&self.level_of)) {
-            let place = &mut self.ends[usize::from(level)];
-            (self.hashes[*place], self.numbers[*place]) = (hash, number);
+        for (number, (&hash, &group)) in (0..).zip(hashes.iter().zip(&self.group_of)) {
+            // After the last key, it is the end of the group.
+            let place = &mut self.ends[usize::from(group)];
+            (self.hashes[*place], self.numbers[*place]) = (within(hash), number);
             *place += 1;
         }
     }
 
-    /// The levels that have keys: the number of each, its keys in their order, and their numbers in the chunk.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, &[KeyHash], &[u16])> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        let ranges = begins.zip(&self.ends).map(|(begin, &end)| begin..end).enumerate();
-        let parts = ranges.filter(|(_, range)| !range.is_empty());
-        parts.map(|(level, part)| (level, &self.hashes[part.clone()], &self.numbers[part]))
+    /// [`divide`](Self::divide) by level.
+    pub(crate) fn divide_by_level(&mut self, segments: &Segments, hashes: &[KeyHash]) {
+        let level = |hash| segments.get(segments.segment_of(hash)).level().into();
+        self.divide(hashes, segments.levels().len(), level, |hash| hash);
+    }
+
+    /// The keys of a group, and their numbers.
+    pub(crate) fn group(&self, group: usize) -> (&[KeyHash], &[u32]) {
+        let begin = if group == 0 { 0 } else { self.ends[group - 1] };
+        let places = begin..self.ends[group];
+        (&self.hashes[places.clone()], &self.numbers[places])
+    }
+
+    /// The groups that have keys: the number of each, its keys, and their numbers.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (usize, &[KeyHash], &[u32])> {
+        let all = (0..self.ends.len()).map(|group| (group, self.group(group)));
+        let filled = all.filter(|(_, (hashes, _))| !hashes.is_empty());
+        filled.map(|(group, (hashes, numbers))| (group, hashes, numbers))
     }
 }
 
@@ -67,15 +86,15 @@ pub(crate) fn by_level<F: Deref<Target = CuckooFilter>, T: Copy + Default>(
     if let Some(level) = filter.as_segments().uniform() {
         return work(&mut filter, &level, hashes, answers);
     }
-    let (mut keys, mut found) = (DividedKeys::default(), Vec::new());
+    let (mut keys, mut found) = (GroupedKeys::default(), Vec::new());
     for (chunk, hashes) in hashes.chunks(CHUNK).enumerate() {
-        keys.divide(filter.as_segments(), hashes);
-        for (level, hashes, numbers) in keys.parts() {
+        keys.divide_by_level(filter.as_segments(), hashes);
+        for (level, hashes, numbers) in keys.groups() {
             found.resize(if answers.is_empty() { 0 } else { hashes.len() }, T::default());
             let level = filter.as_segments().levels()[level];
             work(&mut filter, &level, hashes, &mut found);
             for (&number, &answer) in numbers.iter().zip(&found) {
-                answers[chunk * CHUNK + usize::from(number)] = answer;
+                answers[chunk * CHUNK + number as usize] = answer;
             }
         }
     }

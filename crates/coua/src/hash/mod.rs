@@ -56,10 +56,20 @@ impl KeyHash {
     }
 }
 
-/// A hash algorithm together with its seed or key.
+/// Hashes keys for a filter: an algorithm with its seed or key. Small and `Copy`. Equal hashers compute the same hash for
+/// every key.
+///
+/// ```
+/// use coua::KeyHasher;
+///
+/// assert_eq!(KeyHasher::default(), KeyHasher::Xxh3 { seed: 0 });
+/// assert_eq!(KeyHasher::default().hash("").to_u64(), 0x2d06_8005_38d3_94c2);
+/// let keyed = KeyHasher::siphash13(*b"0123456789abcdef");
+/// assert_ne!(keyed.hash("a"), KeyHasher::default().hash("a"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum HashAlgorithm {
+pub enum KeyHasher {
     /// XXH3-64 with a seed.
     Xxh3 {
         /// The 64-bit seed.
@@ -72,7 +82,7 @@ pub enum HashAlgorithm {
     },
 }
 
-impl fmt::Debug for HashAlgorithm {
+impl fmt::Debug for KeyHasher {
     /// Hides the secret key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,21 +90,6 @@ impl fmt::Debug for HashAlgorithm {
             Self::SipHash13 { .. } => f.debug_struct("SipHash13").finish_non_exhaustive(),
         }
     }
-}
-
-/// Hashes keys for a filter. Small and `Copy`. Filters with equal hashers compute the same hash for every key.
-///
-/// ```
-/// use coua::{HashAlgorithm, KeyHasher};
-///
-/// assert_eq!(KeyHasher::default().algorithm(), HashAlgorithm::Xxh3 { seed: 0 });
-/// assert_eq!(KeyHasher::default().hash("").to_u64(), 0x2d06_8005_38d3_94c2);
-/// let keyed = KeyHasher::siphash13(*b"0123456789abcdef");
-/// assert_ne!(keyed.hash("a"), KeyHasher::default().hash("a"));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyHasher {
-    algorithm: HashAlgorithm,
 }
 
 impl Default for KeyHasher {
@@ -107,37 +102,28 @@ impl Default for KeyHasher {
 impl KeyHasher {
     /// XXH3-64 with `seed`.
     pub const fn xxh3(seed: u64) -> Self {
-        Self { algorithm: HashAlgorithm::Xxh3 { seed } }
+        Self::Xxh3 { seed }
     }
 
     /// SipHash-1-3 with a 128-bit `key`, which should be random and secret.
     pub const fn siphash13(key: [u8; 16]) -> Self {
-        Self { algorithm: HashAlgorithm::SipHash13 { key } }
-    }
-
-    /// The algorithm and its seed or key.
-    pub const fn algorithm(self) -> HashAlgorithm {
-        self.algorithm
+        Self::SipHash13 { key }
     }
 
     /// Hashes short keys inline, so that the hash of the next key overlaps with the memory accesses of this one.
     #[inline(always)]
     fn hash_bytes(self, key: &[u8]) -> KeyHash {
-        match self.algorithm {
-            HashAlgorithm::Xxh3 { seed } if SHORT.contains(&key.len()) => {
-                KeyHash(xxh3_short(key, seed))
-            }
+        match self {
+            Self::Xxh3 { seed } if SHORT.contains(&key.len()) => KeyHash(xxh3_short(key, seed)),
             _ => self.hash_any(key),
         }
     }
 
     #[inline(never)]
     fn hash_any(self, key: &[u8]) -> KeyHash {
-        KeyHash(match self.algorithm {
-            HashAlgorithm::Xxh3 { seed } => xxh3_64_with_seed(key, seed),
-            HashAlgorithm::SipHash13 { key: secret } => {
-                SipHasher13::new_with_key(&secret).hash(key)
-            }
+        KeyHash(match self {
+            Self::Xxh3 { seed } => xxh3_64_with_seed(key, seed),
+            Self::SipHash13 { key: secret } => SipHasher13::new_with_key(&secret).hash(key),
         })
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //! use std::io::Cursor;
 //! use coua::CuckooFilter;
-//! use coua::inspect::{Choice, Contents};
+//! use coua::inspect::Contents;
 //!
 //! let mut filter = CuckooFilter::with_capacity(50, 0.01)?;
 //! filter.insert("kestrel")?;
@@ -20,7 +20,7 @@
 //! let place = table.locate(filter.hasher().hash(b"kestrel"));
 //! let slots = table.slots(&mut file, place.segment)?;
 //! assert_eq!(slots.len(), 1);
-//! assert_eq!((slots[0].choice, slots[0].bucket), (Choice::Primary, place.primary));
+//! assert_eq!((slots[0].is_alternate, slots[0].bucket), (false, place.primary));
 //! assert_eq!(slots[0].fingerprint, place.fingerprint);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -32,7 +32,7 @@ use std::io::{Read, Seek, SeekFrom};
 use crate::snapshot::{InputLength, LoadError, PartTable, Preamble, entries};
 use crate::window::{TEMPLATE, Window, window_of};
 
-pub use table::{Choice, Overflow, Parameters, Place, SegmentInfo, Slot, TableView};
+pub use table::{Overflow, Place, SegmentInfo, Slot, TableView};
 
 /// The filters in a snapshot: one, or the generations of a window.
 #[non_exhaustive]

@@ -3,45 +3,33 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use crate::filter::{OverflowEntry, WhenFull};
+use crate::filter::OverflowEntry;
 use crate::hash::{KeyHash, KeyHasher};
-use crate::kernel::{ALTERNATE, CHOICE_BITS, Resolution};
+use crate::kernel::{ALTERNATE, CHOICE_BITS};
 use crate::snapshot::{Header, LoadError, PartTable};
 use crate::table::Table;
 
 /// The table of a filter in a snapshot. Segments are read and checked on request, everything else at once.
+#[non_exhaustive]
 pub struct TableView {
     header: Header,
     part: PartTable,
-    generation: Option<u64>,
-    segments: Vec<SegmentInfo>,
-    overflow: Vec<Overflow>,
-}
-
-/// The parameters of a filter, and its number of items.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Parameters {
-    /// How keys are hashed; `None` if that needs a secret key.
-    pub hasher: Option<KeyHasher>,
+    /// The number of the generation; `None` for a filter that is not a generation.
+    pub generation: Option<u64>,
     /// Buckets of a segment.
     pub buckets: u64,
     /// Slots of a segment.
     pub segment_slots: u64,
     /// Bits of every hash that are remembered: the false-positive rate is `stored` / 2^`hash_bits`.
     pub hash_bits: f64,
-    /// Whether the filter can be rebuilt to any size.
-    pub is_resizable: bool,
-    /// What happens when no slot is free for an item.
-    pub when_full: WhenFull,
-    /// Steps after which an eviction chain gives up.
-    pub max_evictions: u32,
-    /// Items up to which the rate holds; `u64::MAX`: no limit.
-    pub max_items: u64,
     /// Items, every copy counted.
     pub len: u64,
     /// Items in slots, and overflowed ones.
     pub stored: u64,
+    /// The segments, in the order of their hashes.
+    pub segments: Vec<SegmentInfo>,
+    /// The entries of the overflow table, in the order of their hashes.
+    pub overflow: Vec<Overflow>,
 }
 
 /// An independent run of buckets, which holds the hashes that begin with its prefix.
@@ -62,15 +50,6 @@ pub struct SegmentInfo {
     pub bytes: Range<u64>,
 }
 
-/// Which of its two buckets an item is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The one that follows from the hash.
-    Primary,
-    /// The one that follows from the primary bucket and the fingerprint.
-    Alternate,
-}
-
 /// A slot in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -81,8 +60,8 @@ pub struct Slot {
     pub bucket: u64,
     /// The fingerprint stored.
     pub fingerprint: u64,
-    /// The choice bit stored.
-    pub choice: Choice,
+    /// The choice bit stored: the item is in its alternate bucket.
+    pub is_alternate: bool,
     /// The other bucket of the item, to which it may be moved.
     pub other_bucket: u64,
     /// The smallest hash that would be stored like this; nothing else is known of the key.
@@ -141,35 +120,18 @@ impl TableView {
                 bytes: row.offset..row.offset + row.bytes,
             }
         });
+        let (geometry, row) = (&part.row.geometry, &part.row);
         Self {
             segments: segments.collect(),
             overflow: overflow.collect(),
-            header,
-            part,
             generation,
-        }
-    }
-
-    /// The number of the generation; `None` for a filter that is not a generation.
-    pub fn generation(&self) -> Option<u64> {
-        self.generation
-    }
-
-    /// The parameters of the filter, and its number of items.
-    pub fn parameters(&self) -> Parameters {
-        let (policy, row) = (&self.header.policy, &self.part.row);
-        let geometry = &row.geometry;
-        Parameters {
-            hasher: self.hasher(None).ok(),
             buckets: geometry.buckets,
             segment_slots: geometry.segment_slots(),
             hash_bits: geometry.cells().log2(),
-            is_resizable: matches!(geometry.resolution, Resolution::Prefix { .. }),
-            when_full: policy.when_full,
-            max_evictions: policy.max_evictions,
-            max_items: policy.max_items,
             len: row.len,
             stored: row.stored,
+            header,
+            part,
         }
     }
 
@@ -180,16 +142,6 @@ impl TableView {
     /// [`LoadError::KeyNeeded`] and [`LoadError::WrongKey`].
     pub fn hasher(&self, key: Option<[u8; 16]>) -> Result<KeyHasher, LoadError> {
         self.header.hash.hasher(key)
-    }
-
-    /// The segments, in the order of their hashes.
-    pub fn segments(&self) -> &[SegmentInfo] {
-        &self.segments
-    }
-
-    /// The entries of the overflow table, in the order of their hashes.
-    pub fn overflow(&self) -> &[Overflow] {
-        &self.overflow
     }
 
     /// The place of the key with this hash, if it is present. O(log segments).
@@ -232,7 +184,7 @@ impl TableView {
             number,
             bucket,
             fingerprint: value >> CHOICE_BITS,
-            choice: if value & ALTERNATE == 0 { Choice::Primary } else { Choice::Alternate },
+            is_alternate: value & ALTERNATE != 0,
             other_bucket: level.on_words().other_bucket(bucket, value),
             representative: level.representative(row.prefix, bucket, value),
         });

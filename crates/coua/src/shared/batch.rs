@@ -1,38 +1,14 @@
 //! Batches over shards: keys are grouped by shard, and a lock is taken once for a group.
 
-use thiserror::Error;
-
 use crate::error::{BatchFull, Full, Insertion};
-use crate::filter::IfPresent;
+use crate::filter::{GroupedKeys, IfPresent};
 use crate::hash::{Key, KeyHash, KeyHasher};
-use crate::shards::Division;
 use crate::shared::SharedCuckooFilter;
 use crate::verbs::{Filter, When, own_verbs};
 
 /// Keys grouped at a time, per shard: enough for a group to be worth a lock and its own batch. Two processors have 8
 /// shards, and the arrays stay in the second-level cache.
 const BLOCK_PER_SHARD: usize = 1 << 11;
-
-/// Some keys of a batch were refused; all its other keys were processed.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{full} ({} keys of the batch were refused)", refused.len())]
-pub struct BatchRefused {
-    /// The places of the refused keys in the batch, ascending. Never empty.
-    pub refused: Vec<usize>,
-    /// Why one of them was refused.
-    #[source]
-    pub full: Full,
-}
-
-/// A block of keys, sorted by shard; those of one shard are in their original order, as their shard sees them.
-#[derive(Default)]
-struct Block {
-    hashes: Vec<KeyHash>,
-    /// The place of each key in the block.
-    origins: Vec<u32>,
-    /// The end of each shard's keys.
-    ends: Vec<usize>,
-}
 
 /// The keys of a block that belong to one shard.
 #[derive(Clone, Copy)]
@@ -42,36 +18,6 @@ struct Group<'a> {
     origins: &'a [u32],
     /// Where the block begins in the batch.
     start: usize,
-}
-
-impl Block {
-    /// Replaces the content. A counting sort: two passes, no comparisons.
-    fn fill(&mut self, hashes: &[KeyHash], division: Division) {
-        self.ends.clear();
-        self.ends.resize(division.shards(), 0);
-        for &hash in hashes {
-            self.ends[division.shard_of(hash)] += 1;
-        }
-        let mut next = 0;
-        for end in &mut self.ends {
-            next += std::mem::replace(end, next);
-        }
-        self.hashes.resize(hashes.len(), KeyHash::from_u64(0));
-        self.origins.resize(hashes.len(), 0);
-        for (origin, &hash) in (0..).zip(hashes) {
-            let place = &mut self.ends[division.shard_of(hash)];
-            self.hashes[*place] = division.within(hash);
-            self.origins[*place] = origin;
-            // After the last key, it is the end of the shard's keys.
-            *place += 1;
-        }
-    }
-
-    fn group(&self, shard: usize, start: usize) -> Group<'_> {
-        let first = if shard == 0 { 0 } else { self.ends[shard - 1] };
-        let places = first..self.ends[shard];
-        Group { shard, hashes: &self.hashes[places.clone()], origins: &self.origins[places], start }
-    }
 }
 
 impl Group<'_> {
@@ -92,16 +38,22 @@ impl SharedCuckooFilter {
     /// Calls `work` for every group of keys. Each block begins at another shard, so that threads seldom queue for the same
     /// shard.
     fn visit(&self, hashes: &[KeyHash], mut work: impl FnMut(Group<'_>)) {
-        let mut block = Block::default();
+        let mut block = GroupedKeys::default();
         let (division, shards) = (self.plan.division, self.shards());
         let keys = shards * BLOCK_PER_SHARD;
         for (number, part) in hashes.chunks(keys).enumerate() {
-            block.fill(part, division);
+            block.divide(
+                part,
+                shards,
+                |hash| division.shard_of(hash),
+                |hash| division.within(hash),
+            );
             let first = division.shard_of(part[0]);
             for index in 0..shards {
-                let group = block.group((first + index) % shards, number * keys);
-                if !group.hashes.is_empty() {
-                    work(group);
+                let (shard, start) = ((first + index) % shards, number * keys);
+                let (hashes, origins) = block.group(shard);
+                if !hashes.is_empty() {
+                    work(Group { shard, hashes, origins, start });
                 }
             }
         }
@@ -148,8 +100,8 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] lists the refused keys; all others were inserted.
-    pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchRefused> {
+    /// [`BatchFull`] if keys were refused; all others were inserted.
+    pub fn insert_batch<K: Key>(&self, keys: &[K]) -> Result<(), BatchFull> {
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.plan.hasher, &mut space);
         self.insert_all(hashes, IfPresent::AddCopy, &mut [])
@@ -161,7 +113,7 @@ impl SharedCuckooFilter {
     ///
     /// # Errors
     ///
-    /// [`BatchRefused`] lists the absent keys that were refused; all others were processed. To get their
+    /// [`BatchFull`] if absent keys were refused; all others were processed. To get their
     /// answers, use [`Filter::insert_each`].
     ///
     /// ```
@@ -169,9 +121,9 @@ impl SharedCuckooFilter {
     /// let seen = coua::SharedCuckooFilter::new();
     /// assert_eq!(seen.insert_unique_batch(&["a", "b", "a"])?, [Inserted, Inserted, AlreadyPresent]);
     /// assert_eq!(seen.contains_batch(&["a", "b", "c"]), [true, true, false]);
-    /// # Ok::<(), coua::BatchRefused>(())
+    /// # Ok::<(), coua::BatchFull>(())
     /// ```
-    pub fn insert_unique_batch<K: Key>(&self, keys: &[K]) -> Result<Vec<Insertion>, BatchRefused> {
+    pub fn insert_unique_batch<K: Key>(&self, keys: &[K]) -> Result<Vec<Insertion>, BatchFull> {
         let (mut space, mut outcomes) = (Vec::new(), vec![Insertion::Refused; keys.len()]);
         let hashes = K::hash_all(keys, self.plan.hasher, &mut space);
         self.insert_all(hashes, IfPresent::Skip, &mut outcomes).map(|()| outcomes)
@@ -183,8 +135,8 @@ impl SharedCuckooFilter {
         hashes: &[KeyHash],
         if_present: IfPresent,
         outcomes: &mut [Insertion],
-    ) -> Result<(), BatchRefused> {
-        let (mut part, mut refused, mut last) = (Vec::new(), Vec::<usize>::new(), None);
+    ) -> Result<(), BatchFull> {
+        let (mut part, mut first, mut last) = (Vec::new(), usize::MAX, None);
         self.visit(hashes, |group| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
             let mut shard = self.shards.write(group.shard);
@@ -196,16 +148,15 @@ impl SharedCuckooFilter {
                 shard.insert_accepted(group.hashes, if_present, &mut part)
             });
             group.scatter(&part, outcomes);
-            refused.extend(refusals.keys.into_iter().map(|key| group.position(key)));
+            for place in refusals.keys.into_iter().map(|key| group.position(key)) {
+                first = first.min(place);
+                if let Some(outcome) = outcomes.get_mut(place) {
+                    *outcome = Insertion::Refused;
+                }
+            }
             last = refusals.reason.or(last);
         });
-        refused.sort_unstable();
-        if !outcomes.is_empty() {
-            for &key in &refused {
-                outcomes[key] = Insertion::Refused;
-            }
-        }
-        last.map_or(Ok(()), |reason| Err(BatchRefused { refused, full: self.full(reason) }))
+        last.map_or(Ok(()), |reason| Err(BatchFull { done: first, full: self.full(reason) }))
     }
 }
 
@@ -222,8 +173,7 @@ impl Filter for &SharedCuckooFilter {
     ) -> Result<(), BatchFull> {
         outcomes.clear();
         outcomes.resize(hashes.len(), Insertion::Refused);
-        let done = self.insert_all(hashes, if_present, outcomes);
-        done.map_err(|BatchRefused { refused, full }| BatchFull { done: refused[0], full })
+        self.insert_all(hashes, if_present, outcomes)
     }
 }
 
@@ -246,15 +196,22 @@ mod tests {
         let fixed = CuckooFilter::builder().capacity(3_000).when_full(WhenFull::Refuse);
         for builder in [limited, fixed] {
             let shared: SharedCuckooFilter = builder.build_shared().unwrap();
-            let refused = shared.insert_batch(&hashes(0..8_000)).unwrap_err().refused;
-            assert_eq!(refused.len() as u64, 8_000 - shared.len());
+            let count = |outcomes: &[Insertion], which| {
+                outcomes.iter().filter(|&&outcome| outcome == which).count()
+            };
+            let (keys, mut outcomes) = (hashes(0..8_000), Vec::new());
+            let inserted =
+                (&shared).insert_each(&keys, When::Now, IfPresent::AddCopy, &mut outcomes);
+            let first = outcomes.iter().position(|&outcome| outcome == Insertion::Refused);
+            assert_eq!(Some(inserted.unwrap_err().done), first);
+            assert_eq!(count(&outcomes, Insertion::Inserted) as u64, shared.len());
             let keys = hashes(10_000..20_000);
             let mut outcomes = vec![Insertion::Inserted; keys.len()];
             LOOKUPS.set(0);
             let result = shared.insert_all(&keys, IfPresent::Skip, &mut outcomes);
-            let refused = result.unwrap_err().refused;
-            assert!(refused.len() > 9_000, "{}", refused.len());
-            assert!(refused.iter().all(|&key| outcomes[key] == Insertion::Refused));
+            assert!(result.is_err());
+            let refused = count(&outcomes, Insertion::Refused);
+            assert!(refused > 9_000, "{refused}");
             assert!(LOOKUPS.get() <= keys.len(), "{} lookups", LOOKUPS.get());
         }
     }

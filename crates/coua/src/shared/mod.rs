@@ -18,7 +18,6 @@ mod describe;
 mod parts;
 
 use allowance::Allowance;
-pub use batch::BatchRefused;
 
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};

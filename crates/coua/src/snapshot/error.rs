@@ -1,6 +1,5 @@
 //! Errors of loading snapshots.
 
-use std::fmt;
 use std::io;
 
 use thiserror::Error;
@@ -50,7 +49,7 @@ pub enum LoadError {
     #[error("filter is damaged: the checksum of its {part} does not match")]
     Checksum {
         /// The damaged part.
-        part: Part,
+        part: String,
     },
     /// A field has a value that no filter has.
     #[error("filter is damaged: its {name} field holds {found}, which is impossible")]
@@ -69,31 +68,6 @@ pub enum LoadError {
     /// There is not enough memory for the filter.
     #[error("{0}")]
     OutOfMemory(#[from] OutOfMemory),
-}
-
-/// A part of a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Part {
-    /// The fixed fields at the beginning.
-    Header,
-    /// Bytes before the segments, which are zero.
-    Padding,
-    /// The segment with this number, in the order of the file.
-    Segment(u64),
-    /// The tables and the last bytes.
-    Trailer,
-}
-
-impl fmt::Display for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Header => f.write_str("header"),
-            Self::Padding => f.write_str("padding"),
-            Self::Segment(number) => write!(f, "segment {number}"),
-            Self::Trailer => f.write_str("tables or trailer"),
-        }
-    }
 }
 
 fn wrong_length(expected: u64, found: u64) -> String {

@@ -1,9 +1,10 @@
 //! Little-endian fields and checksums of a snapshot's header, tables and trailer.
 
+use std::fmt::Display;
 use std::io::Read;
 
 use crate::hash::KeyHasher;
-use crate::snapshot::error::{LoadError, Part};
+use crate::snapshot::error::LoadError;
 
 /// The first bytes of a snapshot.
 pub const MAGIC: [u8; 8] = *b"\x89COUA\r\n\x1a";
@@ -29,9 +30,9 @@ pub(crate) fn require_eq(
 pub(crate) fn require_checksum<T: PartialEq>(
     found: &T,
     written: &T,
-    part: Part,
+    part: impl Display,
 ) -> Result<(), LoadError> {
-    if found == written { Ok(()) } else { Err(LoadError::Checksum { part }) }
+    if found == written { Ok(()) } else { Err(LoadError::Checksum { part: part.to_string() }) }
 }
 
 pub(crate) fn checksum_of(bytes: &[u8]) -> u64 {

@@ -5,9 +5,9 @@
 
 use crate::builder::CuckooFilterBuilder;
 use crate::filter::{CuckooFilter, MAX_DEPTH, Policy, WhenFull, deepest};
-use crate::hash::{HashAlgorithm, KeyHasher};
+use crate::hash::KeyHasher;
 use crate::kernel::{Geometry, LOW_BITS, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, SLOTS};
-use crate::snapshot::error::{LoadError, Part, VERSION};
+use crate::snapshot::error::{LoadError, VERSION};
 use crate::snapshot::fields::{
     MAGIC, Reader, bad_field, checksum_of, number_of, put_u32, put_u64, require_checksum,
     require_eq,
@@ -53,9 +53,9 @@ pub(crate) struct StoredHash {
 
 impl StoredHash {
     fn of(hasher: KeyHasher) -> Self {
-        let (algorithm, seed) = match hasher.algorithm() {
-            HashAlgorithm::Xxh3 { seed } => (XXH3, seed),
-            HashAlgorithm::SipHash13 { .. } => (SIPHASH13, hasher.hash(KEY_CHECK_TEXT).to_u64()),
+        let (algorithm, seed) = match hasher {
+            KeyHasher::Xxh3 { seed } => (XXH3, seed),
+            KeyHasher::SipHash13 { .. } => (SIPHASH13, hasher.hash(KEY_CHECK_TEXT).to_u64()),
         };
         Self { algorithm, seed }
     }
@@ -180,7 +180,7 @@ impl Header {
         if found != VERSION {
             return Err(LoadError::Version { found });
         }
-        require_checksum(&Reader(sum).u64(), &checksum_of(covered), Part::Header)?;
+        require_checksum(&Reader(sum).u64(), &checksum_of(covered), "header")?;
         require_eq("kind", u64::from(KIND_CUCKOO), kind)?;
         require_eq("header length", HEADER_BYTES as u64, fields.u32())?;
         let found = fields.u32();

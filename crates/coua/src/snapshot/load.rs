@@ -1,6 +1,5 @@
 //! [`Load`]: from a snapshot, wherever it is, to a filter.
 
-use std::fmt;
 use std::io::{self, Read};
 use std::ops::{Bound, RangeBounds};
 use std::{
@@ -44,14 +43,6 @@ pub struct Load {
     end: Option<u64>,
     /// Whether other bytes may follow the snapshot.
     is_open: bool,
-}
-
-impl fmt::Debug for Load {
-    /// Hides the secret key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { begin, end, .. } = self;
-        f.debug_struct("Load").field("begin", begin).field("end", end).finish_non_exhaustive()
-    }
 }
 
 impl Load {

@@ -18,7 +18,7 @@ mod read;
 mod slots;
 mod write;
 
-pub use error::{LoadError, Part};
+pub use error::LoadError;
 pub use fields::MAGIC;
 pub(crate) use fields::{bad_field, named, number_of};
 pub(crate) use header::{Header, StoredWindow};

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use crate::kernel::LevelGeometry;
-use crate::snapshot::error::{LoadError, Part};
+use crate::snapshot::error::LoadError;
 use crate::snapshot::fields::{
     END_MAGIC, MAGIC, Reader, bad_field, checksum_of, put_u64, read_exactly, require_checksum,
     require_eq,
@@ -38,7 +38,7 @@ pub(crate) struct PartTable {
     levels: Vec<LevelGeometry>,
     pub(crate) segments: Vec<SegmentRow>,
     /// The number of its first segment among those of all parts.
-    first: u64,
+    pub(super) first: u64,
 }
 
 /// Header and tables, which the trailer's checksums cover.
@@ -92,7 +92,7 @@ impl Preamble {
         }
         require_eq("overflow table offset", offset, header.overflow)?;
         let padding = read_exactly(input, header.first_segment() - preamble.bytes.len() as u64)?;
-        require_checksum(&padding.iter().all(|&byte| byte == 0), &true, Part::Padding)?;
+        require_checksum(&padding.iter().all(|&byte| byte == 0), &true, "padding")?;
         Ok(preamble)
     }
 
@@ -105,7 +105,7 @@ impl Preamble {
         let overflow = read_exactly(input, self.header.overflow_entries * ENTRY_BYTES)?;
         let found = read_exactly(input, TRAILER_BYTES)?;
         let expected = trailer(&self.bytes, checksum_of(&overflow));
-        require_checksum(&found, &expected, Part::Trailer).map(|()| overflow)
+        require_checksum(&found, &expected, "tables or trailer").map(|()| overflow)
     }
 }
 
@@ -171,11 +171,6 @@ impl PartTable {
     /// The level of the segment that this row describes.
     pub(crate) fn level_of(&self, row: &SegmentRow) -> &LevelGeometry {
         &self.levels[usize::from(row.level)]
-    }
-
-    /// The name of a segment of this part in errors.
-    pub(super) fn name_of(&self, segment: usize) -> Part {
-        Part::Segment(self.first + segment as u64)
     }
 }
 

@@ -1,8 +1,6 @@
 //! Writes filters as a snapshot.
 
 use std::io::{self, Write};
-use std::ops::Range;
-use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -15,18 +13,16 @@ use crate::snapshot::preamble::trailer;
 /// Bytes of the overflow table that are written at a time: whole entries.
 const OVERFLOW_PIECE: usize = 4096 * ENTRY_BYTES as usize;
 
-/// Writes a snapshot in parts, in any order, by one or more threads.
+/// Writes a snapshot, or its end.
 ///
 /// ```
 /// use coua::CuckooFilter;
 /// let filter = CuckooFilter::new();
-/// let writer = filter.writer();
-/// let mut parts = [Vec::new(), Vec::new()];
-/// writer.write(0..100, &mut parts[0])?;
-/// writer.write(100..writer.length(), &mut parts[1])?;
-/// let mut whole = Vec::new();
+/// let (mut whole, mut rest) = (Vec::new(), Vec::new());
 /// filter.write_to(&mut whole)?;
-/// assert_eq!(parts.concat(), whole);
+/// assert_eq!(filter.writer().length(), whole.len() as u64);
+/// filter.writer().write_from(100, &mut rest)?;
+/// assert_eq!(rest, whole[100..]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
@@ -34,8 +30,6 @@ pub struct SnapshotWriter<'a> {
     header: Header,
     rows: Vec<PartRow>,
     filters: Vec<&'a CuckooFilter>,
-    /// The header and the tables, once they are needed: they take a checksum of every segment.
-    tables: OnceLock<Vec<u8>>,
 }
 
 impl<'a> SnapshotWriter<'a> {
@@ -50,7 +44,7 @@ impl<'a> SnapshotWriter<'a> {
         let segments = filters.iter().flat_map(|filter| packed_segments(filter));
         let data = segments.map(|segment| segment.len() as u64).sum();
         let header = Header::of(filters[0], window, &rows, data);
-        Self { header, rows, filters, tables: OnceLock::new() }
+        Self { header, rows, filters }
     }
 
     /// The length of the snapshot in bytes. O(1).
@@ -58,35 +52,25 @@ impl<'a> SnapshotWriter<'a> {
         self.header.length()
     }
 
-    /// Writes the bytes of the snapshot in a range, which may end after the snapshot. O(bytes); for the first and the
-    /// last bytes all segments are read, once for all calls.
+    /// Writes the bytes of the snapshot that begin at offset `start`. O(bytes of the whole snapshot).
     ///
     /// # Errors
     ///
-    /// Those of `out`; `InvalidInput` if the range begins after the end of the snapshot.
-    pub fn write<W: Write>(&self, range: Range<u64>, out: W) -> io::Result<()> {
-        if range.start > self.length() {
+    /// Those of `out`; `InvalidInput` if `start` is after the end of the snapshot.
+    pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
+        if start > self.length() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let left = range.end.saturating_sub(range.start);
-        let mut part = PartWriter { out, skip: range.start, left };
-        if !part.skips(self.header.first_segment()) {
-            part.write_all(self.tables())?;
-            let padding = self.header.first_segment() - self.header.tables_end();
-            part.write_all(&vec![0; padding as usize])?;
-        }
+        let (mut rest, tables) = (SkipWriter { out, skip: start }, self.header_and_tables());
+        rest.write_all(&tables)?;
+        let padding = self.header.first_segment() - self.header.tables_end();
+        rest.write_all(&vec![0; padding as usize])?;
         for segment in self.filters.iter().flat_map(|filter| packed_segments(filter)) {
-            part.write_all(segment)?;
+            rest.write_all(segment)?;
         }
-        if part.left > 0 {
-            let overflow_sum = self.write_overflow(&mut part)?;
-            part.write_all(&trailer(self.tables(), overflow_sum))?;
-        }
-        part.flush()
-    }
-
-    fn tables(&self) -> &[u8] {
-        self.tables.get_or_init(|| self.header_and_tables())
+        let overflow_sum = self.write_overflow(&mut rest)?;
+        rest.write_all(&trailer(&tables, overflow_sum))?;
+        rest.flush()
     }
 
     /// The header and the part table, which do not depend on slots.
@@ -148,10 +132,10 @@ impl CuckooFilter {
     ///
     /// Those of `out`.
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
-        self.writer().write(0..u64::MAX, out)
+        self.writer().write_from(0, out)
     }
 
-    /// A writer of parts of the snapshot.
+    /// A writer of the snapshot.
     pub fn writer(&self) -> SnapshotWriter<'_> {
         SnapshotWriter::new(None, std::iter::once((0, self)))
     }
@@ -175,40 +159,21 @@ impl PartialEq for CuckooFilter {
     }
 }
 
-/// An output that takes some bytes of a stream.
-struct PartWriter<W> {
+/// An output that skips the first bytes of a stream.
+struct SkipWriter<W> {
     out: W,
     /// Bytes still to skip.
     skip: u64,
-    /// Bytes that it still takes.
-    left: u64,
 }
 
-impl<W> PartWriter<W> {
-    /// Skips the next `length` bytes if all of them must be skipped. Returns whether it did.
-    fn skips(&mut self, length: u64) -> bool {
-        let is_left_out = self.skip >= length;
-        if is_left_out {
-            self.skip -= length;
-        }
-        is_left_out
-    }
-}
-
-impl<W: Write> Write for PartWriter<W> {
+impl<W: Write> Write for SkipWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let skipped = self.skip.min(bytes.len() as u64);
         self.skip -= skipped;
         if skipped > 0 {
             return Ok(skipped as usize);
         }
-        if self.left == 0 {
-            return Ok(bytes.len());
-        }
-        let taken = self.left.min(bytes.len() as u64);
-        let written = self.out.write(&bytes[..taken as usize])?;
-        self.left -= written as u64;
-        Ok(written)
+        self.out.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -26,7 +26,7 @@ impl Generations {
     ///
     /// Those of `out`; `InvalidInput` if a generation was replaced by a filter unlike the template.
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
-        self.writer()?.write(0..u64::MAX, out)
+        self.writer()?.write_from(0, out)
     }
 
     /// A writer of parts of the snapshot.

@@ -76,11 +76,6 @@ impl Generations {
         Self::from_template(window, CuckooFilter::new())
     }
 
-    /// Returns a builder for all generations together; finish with [`CuckooFilterBuilder::build_window`].
-    pub fn builder() -> CuckooFilterBuilder {
-        CuckooFilter::builder()
-    }
-
     /// Creates a filter whose generations begin as copies of `template`, an empty filter. Its `max_items` limits the
     /// items of all generations together.
     ///
@@ -192,10 +187,11 @@ impl CuckooFilterBuilder {
     /// As [`build`](Self::build).
     ///
     /// ```
-    /// use coua::window::{Generations, Window};
+    /// use coua::CuckooFilter;
+    /// use coua::window::Window;
     ///
     /// let last = Window::count(1_000_000, 10)?;
-    /// let seen = Generations::builder().capacity(1_000_000).rate(0.001).build_window(last)?;
+    /// let seen = CuckooFilter::builder().capacity(1_000_000).rate(0.001).build_window(last)?;
     /// assert_eq!(seen.max_items(), 1_100_000);
     /// assert!(seen.template().capacity() < 200_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 
 use coua::inspect::Contents;
-use coua::snapshot::Part;
 use coua::window::{AgeFrom, Clock, Generations, When, Window};
 use coua::{
     CuckooFilter, CuckooFilterBuilder, Filter, IfPresent, KeyHasher, Load, LoadError, WhenFull,
@@ -59,7 +58,7 @@ fn a_file_has_the_bytes_of_the_text() {
 }
 
 #[test]
-fn any_part_of_a_file_can_be_written() {
+fn the_end_of_a_file_can_be_written() {
     let made = made();
     let bytes = bytes_of(&made);
     let writer = made.writer().unwrap();
@@ -67,14 +66,10 @@ fn any_part_of_a_file_can_be_written() {
     let pages = (0..=bytes.len()).step_by(1024).flat_map(|page| [page, page + 1, page + 77]);
     for start in pages.chain(bytes.len() - 200..=bytes.len()).filter(|at| *at <= bytes.len()) {
         let mut rest = Vec::new();
-        writer.write(start as u64..u64::MAX, &mut rest).unwrap();
+        writer.write_from(start as u64, &mut rest).unwrap();
         assert!(rest == bytes[start..], "from {start}");
-        let (mut part, end) = (Vec::new(), bytes.len().min(start + 1000));
-        writer.write(start as u64..end as u64, &mut part).unwrap();
-        assert!(part == bytes[start..end], "from {start} to {end}");
     }
-    let beyond = bytes.len() as u64 + 1..u64::MAX;
-    let beyond = writer.write(beyond, &mut Vec::new()).unwrap_err();
+    let beyond = writer.write_from(bytes.len() as u64 + 1, &mut Vec::new()).unwrap_err();
     assert_eq!(beyond.kind(), std::io::ErrorKind::InvalidInput);
 }
 
@@ -129,7 +124,7 @@ fn forged_fields_are_refused() {
     assert_eq!(field(&Forgery { time: 2100, ..honest() }), "generation");
     assert_eq!(field(&Forgery { time: 0, ..honest() }), "generation");
     let padding = refused(&Forgery { padding: 1, ..honest() });
-    assert!(matches!(padding, LoadError::Checksum { part: Part::Padding }));
+    assert!(matches!(padding, LoadError::Checksum { part } if part == "padding"));
 }
 
 #[test]
