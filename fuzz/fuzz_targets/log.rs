@@ -156,7 +156,10 @@ impl Real {
     fn new(has_window: bool) -> Self {
         let template = CuckooFilter::new();
         let filter = if has_window {
-            Generations::from_template(Window::new(Clock::Arrival, 1000, 4).expect("a window"), template)
+            Generations::from_template(
+                Window::new(Clock::Arrival, 1000, 4).expect("a window"),
+                template,
+            )
         } else {
             template.into()
         };

@@ -32,7 +32,8 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
         seal(&mut image);
     }
     let in_chunks = form >> 4 & 1 == 1;
-    let arrival = if in_chunks { Arrival::Chunks(1 + usize::from(length)) } else { Arrival::Stream };
+    let arrival =
+        if in_chunks { Arrival::Chunks(1 + usize::from(length)) } else { Arrival::Stream };
     check_value(&image, arrival, &LIMITS);
     Corpus::Keep
 });

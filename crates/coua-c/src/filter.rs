@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_panic_poisons_the_filter_and_is_a_status() {
-        let filter = coua_filter::from(Generations::default());
+        let filter = coua_filter::from(Generations::from(coua::CuckooFilter::new()));
         // SAFETY: it is a filter that lives.
         let call = |work: fn(&coua_filter) -> Outcome| unsafe { with(&raw const filter, work) };
         assert_eq!(call(|_| Ok(())), COUA_OK);

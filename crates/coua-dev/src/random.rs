@@ -9,13 +9,7 @@ pub struct Random(u64);
 
 /// The n-th number that `SplitMix64` draws with seed 0: uniform, and all distinct.
 pub fn nth(n: u64) -> u64 {
-    mixed(n.wrapping_add(1).wrapping_mul(STEP))
-}
-
-fn mixed(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    Random(n.wrapping_mul(STEP)).next()
 }
 
 impl Random {
@@ -28,7 +22,9 @@ impl Random {
     #[expect(clippy::should_implement_trait, reason = "there is always a next one")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
-        mixed(self.0)
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
     }
 
     /// Uniform in 0..bound.

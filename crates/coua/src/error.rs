@@ -1,7 +1,5 @@
 //! Errors. Each says what was found and what was expected.
 
-use std::fmt;
-
 use thiserror::Error;
 
 /// The result of `insert_unique`.
@@ -26,7 +24,8 @@ impl Insertion {
 }
 
 /// The filter refused an insert, and its answers did not change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{}", reason_of(self))]
 pub struct Full {
     /// Items in the filter.
     pub items: u64,
@@ -48,28 +47,21 @@ pub enum FullReason {
     OutOfMemory,
 }
 
-impl fmt::Display for Full {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { items, max_items, .. } = self;
-        match self.reason {
-            FullReason::MaxItems => write!(
-                f,
-                "filter is full: it holds {items} items, and its limit is {max_items}; \
-                 build it for more items, or let it exceed its rate"
-            ),
-            FullReason::NoRoom => write!(
-                f,
-                "filter is full: no free slot can be reached with {items} items stored; \
-                 build it for more items, or let it grow"
-            ),
-            FullReason::OutOfMemory => {
-                write!(f, "filter cannot grow beyond {items} items: out of memory")
-            }
+fn reason_of(Full { items, max_items, reason }: &Full) -> String {
+    match reason {
+        FullReason::MaxItems => format!(
+            "filter is full: it holds {items} items, and its limit is {max_items}; \
+             build it for more items, or let it exceed its rate"
+        ),
+        FullReason::NoRoom => format!(
+            "filter is full: no free slot can be reached with {items} items stored; \
+             build it for more items, or let it grow"
+        ),
+        FullReason::OutOfMemory => {
+            format!("filter cannot grow beyond {items} items: out of memory")
         }
     }
 }
-
-impl std::error::Error for Full {}
 
 /// A batch in which an insert was refused: the first `done` keys were processed. The keys after the refused one are tried
 /// only by a [`SharedCuckooFilter`](crate::SharedCuckooFilter).

@@ -72,7 +72,7 @@ impl StoredHash {
 
 /// The window of a filter, as a snapshot stores it. [`window`](crate::window) interprets and checks the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct StoredWindow {
+pub(crate) struct StoredWindow {
     /// Not 0; in a filter without a window, all fields are 0.
     pub(crate) clock: u32,
     pub(crate) generations: u32,

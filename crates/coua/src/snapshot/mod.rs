@@ -26,5 +26,5 @@ pub use load::Load;
 pub(crate) use preamble::read_header;
 pub(crate) use preamble::{InputLength, PartTable, Preamble};
 pub use read::Snapshot;
-pub(crate) use read::{Loaded, entries};
+pub(crate) use read::{Loaded, OfSnapshot, entries};
 pub use write::SnapshotWriter;

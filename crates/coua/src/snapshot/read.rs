@@ -34,33 +34,27 @@ const MOST_OVERFLOWED: u64 = 1024;
 const MOST_SLOTS_IN_PLACE: u64 = 1 << 31;
 
 /// The contents of a snapshot.
-#[derive(Debug)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     pub(crate) window: Option<StoredWindow>,
     /// The filters with their numbers, at least one.
     pub(crate) filters: Vec<(u64, CuckooFilter)>,
 }
 
-/// A type that a snapshot can be read as. Implemented only in this library, because others cannot name its parameter.
-pub trait Snapshot: Sized {
-    /// Whether a snapshot with this window, or without one, may be read at all.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError`] if it may not.
-    #[doc(hidden)]
+/// A type that a snapshot can be read as.
+#[expect(private_bounds, reason = "only the filters of this crate are in snapshots")]
+pub trait Snapshot: OfSnapshot {}
+
+impl<F: OfSnapshot> Snapshot for F {}
+
+/// A filter made from the filters in a snapshot.
+pub(crate) trait OfSnapshot: Sized {
+    /// Returns an error if snapshots with or without this window are not of this type.
     fn check(window: Option<StoredWindow>) -> Result<(), LoadError>;
 
-    /// Creates the filter from the contents.
-    ///
-    /// # Errors
-    ///
-    /// The filters do not fit together.
-    #[doc(hidden)]
     fn of(loaded: Loaded) -> Result<Self, LoadError>;
 }
 
-impl Snapshot for CuckooFilter {
+impl OfSnapshot for CuckooFilter {
     fn check(window: Option<StoredWindow>) -> Result<(), LoadError> {
         window.map_or(Ok(()), |_| Err(LoadError::Window))
     }

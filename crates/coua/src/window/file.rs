@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use crate::filter::CuckooFilter;
 use crate::snapshot::read_header;
 use crate::snapshot::{
-    LoadError, Loaded, Snapshot, SnapshotWriter, StoredWindow, bad_field, named, number_of,
+    LoadError, Loaded, OfSnapshot, SnapshotWriter, StoredWindow, bad_field, named, number_of,
 };
 use crate::window::generations::Live;
 use crate::window::{AgeFrom, Clock, Generations, Window};
@@ -99,7 +99,7 @@ pub(crate) fn window_of(stored: StoredWindow) -> Result<Window, LoadError> {
     Ok(window)
 }
 
-impl Snapshot for Generations {
+impl OfSnapshot for Generations {
     fn check(window: Option<StoredWindow>) -> Result<(), LoadError> {
         window.map_or(Ok(()), |stored| window_of(stored).map(drop))
     }

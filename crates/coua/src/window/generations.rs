@@ -55,12 +55,8 @@ pub(super) struct WindowState {
 /// A description of one generation.
 #[derive(Clone, Copy, Debug)]
 pub struct Generation<'a> {
-    /// Its number: its times divided by the length of a generation.
+    /// Its number: its times divided by the [length of a generation](Window::step).
     pub number: u64,
-    /// Its first time.
-    pub from: u64,
-    /// The first time after it.
-    pub until: u64,
     /// Its items.
     pub filter: &'a CuckooFilter,
 }
@@ -111,11 +107,7 @@ impl Generations {
 
     /// The remembered generations, the oldest first. One without items may be missing.
     pub fn generations(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
-        let step = self.window().map_or(u64::MAX, |window| window.step());
-        self.live.iter().map(move |Live { number, filter }| {
-            let from = number.saturating_mul(step);
-            Generation { number: *number, from, until: from.saturating_add(step), filter }
-        })
+        self.live.iter().map(|Live { number, filter }| Generation { number: *number, filter })
     }
 
     /// The empty filter from which every generation is copied.
@@ -208,11 +200,5 @@ impl From<CuckooFilter> for Generations {
     /// A filter without a window.
     fn from(filter: CuckooFilter) -> Self {
         Self { live: vec![Live { number: 0, filter }], state: None }
-    }
-}
-
-impl Default for Generations {
-    fn default() -> Self {
-        CuckooFilter::new().into()
     }
 }
