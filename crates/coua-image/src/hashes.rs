@@ -107,7 +107,7 @@ impl ListedHashes {
     ///
     /// # Errors
     ///
-    /// It is damaged, its hashes are not sorted, or reading fails.
+    /// The list is damaged, its hashes are not sorted, or reading fails.
     pub fn read(mut input: impl Read) -> Result<Self, LoadError> {
         /// Most lists have fewer bytes.
         const ROOM: usize = 512;

@@ -58,7 +58,7 @@ const LENGTH_AT: usize = 104;
 const XXH3: u32 = 1;
 const SIPHASH13: u32 = 2;
 
-/// What follows the head and the notes.
+/// The content after the head and the notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// The snapshot of a filter without a window.
@@ -83,7 +83,7 @@ pub struct Hints {
 /// The fixed fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Head {
-    /// What follows.
+    /// The content after the head.
     pub body: Body,
     /// The hash function, with its key.
     pub hasher: KeyHasher,
@@ -117,7 +117,7 @@ impl Head {
     ///
     /// # Errors
     ///
-    /// They are those of no image, or of one that a later version wrote.
+    /// The bytes are of no image, or of an image that a later version wrote.
     pub fn decode(bytes: &[u8; HEAD_BYTES]) -> Result<Self, LoadError> {
         if bytes[..BODY_AT] != MAGIC {
             return Err(LoadError::NotAFilter);
@@ -157,7 +157,7 @@ impl Head {
     ///
     /// # Errors
     ///
-    /// They are damaged, or reading fails.
+    /// The bytes are damaged, or reading fails.
     pub fn read_notes(&self, mut input: impl Read) -> Result<Vec<u8>, LoadError> {
         if self.note_bytes == 0 {
             return Ok(Vec::new());
@@ -211,7 +211,7 @@ pub fn overhead(begun: &[u8]) -> u64 {
     overhead_of(if is_windowed { parts().unwrap_or(0) } else { 0 })
 }
 
-/// The same for any filter of at most `generations` generations.
+/// [`overhead`] of an image of any filter of at most `generations` generations.
 pub fn overhead_of(generations: u32) -> u64 {
     /// The bytes before the first segment (docs/format.md, sections 1 and 2) exceed the segments' own by less than 1 kB.
     const FRONT: u64 = 16 << 10;
@@ -223,7 +223,7 @@ pub fn overhead_of(generations: u32) -> u64 {
 /// Generations of a filter, and its template.
 const MOST_GENERATIONS: u32 = 1002;
 
-/// Where the body begins.
+/// The offset of the body.
 fn body_at(begun: &[u8]) -> Option<usize> {
     Some(match u32_at(begun, NOTES_AT)? as usize {
         0 => HEAD_BYTES,

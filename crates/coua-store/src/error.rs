@@ -178,7 +178,7 @@ pub enum Damage {
     Field {
         /// The field's name in `docs/format.md`.
         name: &'static str,
-        /// Its value.
+        /// The field's value.
         found: u64,
     },
 }

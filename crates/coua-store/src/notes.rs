@@ -8,7 +8,7 @@ use crate::log::{Fields, MOST_PAYLOAD, put_u32};
 // Kinds of entries in a frame of notes (docs/format.md, section 9).
 const SET: u32 = 1;
 const REMOVE: u32 = 2;
-/// Its kind, and two lengths.
+/// Bytes of an entry beside its name and note: a kind, and two lengths.
 const ENTRY_BYTES: u64 = 12;
 
 /// A program's notes in a filter file: named values of any bytes. [`Store::set_note`](crate::Store::set_note)
@@ -32,7 +32,7 @@ const ENTRY_BYTES: u64 = 12;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     notes: BTreeMap<String, Vec<u8>>,
-    /// Their size in the file.
+    /// The size of all notes in the file.
     bytes: u64,
 }
 

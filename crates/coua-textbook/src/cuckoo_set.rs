@@ -91,7 +91,7 @@ impl CuckooHashSet {
         self.tables[0].len()
     }
 
-    /// How often all keys got new slots by new hash functions.
+    /// The number of times that all keys got new slots by new hash functions.
     pub fn rehashes(&self) -> usize {
         self.rehashes
     }

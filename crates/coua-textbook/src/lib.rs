@@ -7,7 +7,7 @@
 //! | [`CuckooHashSet`] | whole keys in two tables; each key has one slot in each | Pagh, Rodler 2001 |
 //! | [`CuckooFilter`] | fingerprints in buckets; each tells its other bucket | Fan, Andersen, Kaminsky, Mitzenmacher 2014 |
 //!
-//! They have the faults of their papers. Each is shown by a program in `examples`:
+//! The filters have the faults of their papers. A program in `examples` shows each fault:
 //!
 //! | fault | example |
 //! |---|---|
@@ -42,7 +42,7 @@ pub use hash::{HashFunction, fnv1, fnv1a, murmur3, seeded_functions};
 pub struct ParameterError {
     /// The name of the parameter.
     pub name: &'static str,
-    /// Its value.
+    /// The value of the parameter.
     pub found: f64,
     /// The values that are possible.
     pub expected: &'static str,

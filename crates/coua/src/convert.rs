@@ -108,7 +108,7 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// The same items in another geometry, or in one like it with more slots.
+    /// A filter with these items in another geometry, or in one like it with more slots.
     fn rebuilt(&self, mut geometry: Geometry) -> Result<Self, ConvertError> {
         let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
         loop {

@@ -193,12 +193,12 @@ pub enum MergeError {
         /// Hash bits of the other one.
         from_bits: f64,
     },
-    /// Their windows differ, or only one of them has a window.
+    /// The windows differ, or only one filter has a window.
     #[error(
         "cannot merge filters with different windows; length, generations, clock and age must be the same"
     )]
     Window,
-    /// Their clocks count their own items, so they have no common time.
+    /// The clock of each filter counts its own items, so the filters have no common time.
     #[error("cannot merge filters whose windows count items")]
     Count,
     /// This filter has no room for the other's items.

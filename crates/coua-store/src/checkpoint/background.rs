@@ -80,7 +80,7 @@ impl Background {
 pub(crate) struct FinishedSnapshot {
     pub(super) next: ReservedFile,
     pub(super) log: Log,
-    /// It has the frames of the present log up to this mark.
+    /// The frames of the present log up to this mark are in the file.
     pub(super) copied: Mark,
 }
 

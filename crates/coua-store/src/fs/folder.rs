@@ -59,7 +59,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Those of the disk.
+    /// Errors of the disk.
     pub fn sync(&self) -> io::Result<()> {
         match self.file.as_ref().map_or(Ok(()), |file| file.sync_all()) {
             Err(error) if is_unknown(error.kind()) => Ok(()),

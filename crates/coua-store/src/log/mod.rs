@@ -66,18 +66,18 @@ pub(crate) struct Mark {
 
 /// A file or a substitute, read at offsets.
 pub trait Source: Debug {
-    /// Its length in bytes.
+    /// The length in bytes.
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// Errors of the system.
     fn length(&self) -> io::Result<u64>;
 
     /// Fills the buffer with the bytes at an offset, up to the end of the file, and returns their number.
     ///
     /// # Errors
     ///
-    /// Those of reading.
+    /// Errors of reading.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 

@@ -42,7 +42,7 @@ impl Access {
     }
 }
 
-/// Where the memory of a filter is.
+/// The place of a filter's memory: the heap, or a mapped file.
 #[derive(Debug)]
 pub(crate) struct Residence {
     /// The file, if its snapshot is mapped.

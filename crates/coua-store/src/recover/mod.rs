@@ -35,7 +35,7 @@ pub(crate) fn checked(mut file: &File) -> Result<Contents, LoadError> {
     contents.check(&mut file).map(|()| contents)
 }
 
-/// How often a reader starts over because a writer rolled back.
+/// Attempts of a reader that starts over because a writer rolled back.
 const MOST_TRIES: u32 = 100;
 
 /// The last committed state, to continue from.

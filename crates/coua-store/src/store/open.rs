@@ -73,7 +73,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// As those.
+    /// As [`write`](Self::write) and [`create`](Self::create).
     pub fn write_locked<F: Into<Generations>, B: FnOnce() -> F>(
         &self,
         lock: Lock,

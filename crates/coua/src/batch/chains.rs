@@ -38,7 +38,7 @@ pub(super) struct ChainGroup {
 /// All active chains.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
-    /// How many there are.
+    /// The number of active chains.
     pub(super) active: usize,
     /// Chains whose candidate buckets are being prefetched; empty before the first run.
     pub(super) groups: Vec<ChainGroup>,
@@ -76,7 +76,7 @@ impl Chains {
 /// The keys that a batch refused.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
-    /// Their numbers in the batch, ascending.
+    /// The numbers of the keys in the batch, ascending.
     pub(crate) keys: Vec<usize>,
     /// Why the last one was refused.
     pub(crate) reason: Option<FullReason>,
@@ -101,12 +101,12 @@ impl Refusals {
 pub(super) struct InsertBatch<'a> {
     pub(super) filter: &'a mut CuckooFilter,
     pub(super) hashes: &'a [KeyHash],
-    /// How many keys were inserted or deferred.
+    /// The number of keys that were inserted or deferred.
     pub(super) done: usize,
     pub(super) if_present: IfPresent,
     /// One per key, or empty if outcomes are not wanted.
     pub(super) outcomes: &'a mut [Insertion],
-    /// Where refused keys are recorded. If absent, the batch stops at the first.
+    /// The list of refused keys. Without one, the batch stops at the first.
     pub(super) refusals: Option<&'a mut Refusals>,
     pub(super) deferred: Deferred,
     /// Copies that take no slot.

@@ -8,7 +8,7 @@ const END: u32 = u32::MAX;
 /// A deferred key. Small, because a chunk may have thousands: its place is computed again.
 #[derive(Clone, Copy, Debug)]
 struct DeferredKey {
-    /// Its number in the batch, counted from the chunk's first key.
+    /// The number of the key in the batch, counted from the chunk's first key.
     number: u32,
     /// The next one of the same run.
     next: u32,

@@ -23,7 +23,7 @@ use crate::simd::with_bit_instructions;
 const SHORTEST_BATCH: usize = 8;
 /// Keys that are inserted between checks of the filter's limits.
 const CHUNK: usize = 4096;
-/// The same, near a limit.
+/// Keys that are inserted between checks near a limit.
 const SHORT_CHUNK: usize = 256;
 /// The first pass ends when one segment in this number is blocked. A higher number defers fewer keys, but leaves
 /// fewer chains to interleave.

@@ -55,7 +55,7 @@ impl Page {
         ((u128::from(hash << self.depth) * self.entries.len() as u128) >> 64) as usize
     }
 
-    /// Where the entry is, or would be.
+    /// The place of the entry, or the place for one.
     #[inline(always)]
     fn find(&self, hash: u64) -> Result<usize, usize> {
         let entries = &self.entries[..];

@@ -88,7 +88,7 @@ pub(crate) fn deepest(segments: usize) -> u32 {
 /// The part of a larger filter that a filter is. The default is a whole filter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shard {
-    /// Whether it is a part: then it keeps its geometry, because the parts are joined again.
+    /// The filter is a part. A part keeps its geometry, because the parts are joined again.
     pub(crate) is_part: bool,
     /// Bits of the hash that choose the shard; the shard does not see them.
     pub(crate) bits: u32,
@@ -113,7 +113,7 @@ pub(crate) enum Decision {
 pub(super) struct Thresholds {
     /// Slots in use at which a segment that is the half of one splits rather than evicts.
     split_at: u32,
-    /// The same for a segment that was not split.
+    /// Slots in use at which a segment that was not split does so.
     first_split_at: u32,
     /// Slots in use below which it does not split.
     least_used: u32,
@@ -152,7 +152,7 @@ pub(super) struct SegmentLoad {
     pub(super) overflowed: u32,
     /// An eviction failed since the segment was made.
     pub(super) is_overfull: bool,
-    /// How often the segment was split; never, if it may hold what was planned.
+    /// The number of splits; 0 if the segment may hold what was planned.
     pub(super) splits: u8,
 }
 
@@ -186,10 +186,10 @@ pub(super) struct GrowthInputs {
     pub(super) is_part: bool,
     /// Entries of the overflow table for its keys, as far as they matter.
     pub(super) entries: usize,
-    /// Its depth in the whole filter, and the segments of its region.
+    /// The depth of the segment in the whole filter, and the segments of its region.
     pub(super) depth: u32,
     pub(super) region: usize,
-    /// Its fingerprints have no bit left for a split.
+    /// The fingerprints of the segment have no bit left for a split.
     pub(super) is_last_level: bool,
     /// Segments of the filter, and their number if all were as deep as this one.
     pub(super) segments: u64,

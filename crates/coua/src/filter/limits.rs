@@ -1,4 +1,4 @@
-//! What an insert needs to know when both its buckets are full.
+//! The limits of a filter, and the inputs of the decision for an insert whose buckets are full.
 
 use super::CuckooFilter;
 use super::copies::MOST_BYTES_TO_INSERT;
@@ -50,7 +50,7 @@ impl CuckooFilter {
         most_by_splits(self.segments.geometry()).saturating_sub(self.stored)
     }
 
-    /// How often all items moved to another table since the filter was created or loaded.
+    /// The number of moves of all items to another table since the filter was created or loaded.
     #[doc(hidden)]
     pub fn rebuilds(&self) -> u32 {
         self.rebuilds

@@ -63,7 +63,7 @@ pub struct CuckooFilter {
     /// The part of a larger filter that this is.
     shard: Shard,
     thresholds: Thresholds,
-    /// How often all items moved to another table; not saved.
+    /// The number of moves of all items to another table; not saved.
     rebuilds: u32,
 }
 

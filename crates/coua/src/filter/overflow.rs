@@ -38,7 +38,7 @@ impl OverflowEntry {
 /// One more copy of a key, to be counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeat {
-    /// Its number in the batch.
+    /// The number of the key in the batch.
     pub(crate) number: usize,
     pub(crate) segment: u32,
     pub(crate) representative: KeyHash,

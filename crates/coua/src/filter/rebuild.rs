@@ -149,7 +149,7 @@ impl CuckooFilter {
         Ok(())
     }
 
-    /// The same items in a table of another geometry that distinguishes the same hashes. Returns an error if there is no
+    /// A filter with these items in a table of another geometry that distinguishes the same hashes. Returns an error if there is no
     /// memory for it, or for the hashes of the fullest segment. After that it returns none: segments that get no memory for
     /// a split stay whole. As everywhere in the standard library, the process aborts if there is no memory for small lists
     /// or entries of the overflow table.

@@ -54,7 +54,7 @@ pub struct SegmentInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Slot {
-    /// Its number in the segment.
+    /// The number of the slot in the segment.
     pub number: u64,
     /// The bucket that its item belongs to.
     pub bucket: u64,

@@ -120,14 +120,14 @@ impl SlotCodec {
         })
     }
 
-    /// The same, with an encoding that the compiler knows.
+    /// This codec, with an encoding that the compiler knows.
     #[inline(always)]
     pub(super) fn with_encoding(self, encoding: Encoding) -> Self {
         debug_assert_eq!(self.encoding, encoding);
         Self { encoding, ..self }
     }
 
-    /// The same, with the compile-time properties of buckets with [`avx2`](Self::avx2).
+    /// This codec, with the compile-time properties of buckets with [`avx2`](Self::avx2).
     #[inline(always)]
     pub(super) fn with_avx2(self) -> Self {
         Self { lane_bits: 16, lane_of_bit: 1 << 12, ..self }.with_encoding(Encoding::Wide)

@@ -69,7 +69,7 @@ impl LevelGeometry {
         self.low_range << CHOICE_BITS
     }
 
-    /// The same, with an encoding that the compiler knows: a loop compiled for it has no branches on it.
+    /// This level, with an encoding that the compiler knows: a loop compiled for it has no branches on the encoding.
     #[inline(always)]
     pub(crate) fn with_encoding(self, encoding: Encoding) -> Self {
         Self { codec: self.codec.with_encoding(encoding), ..self }

@@ -78,7 +78,7 @@ impl Pair {
         (doubtful == 0).then_some(found != 0)
     }
 
-    /// How many slots hold the key.
+    /// The number of slots that hold the key.
     pub(crate) fn count(&self, segment: &Segment) -> u32 {
         let marks = [false, true].map(|in_alternate| self.matches(segment, in_alternate));
         marks.iter().map(|marks| marks.number().count_ones()).sum()

@@ -84,7 +84,7 @@ impl Parent {
         let (all, unplaced_too) = (&mut items, &mut unplaced);
         if let (Some(parent), Some(written)) = (level.codec.avx2, child.codec.avx2) {
             let halves = children.each_mut().map(|half| half.bytes_mut(half.len()));
-            // What follows the buckets.
+            // Clears the bytes after the buckets.
             let end = (child.buckets * child.codec.bucket_bits / 8) as usize;
             let halves = halves.map(|half| {
                 half[end..].fill(0);
@@ -122,7 +122,7 @@ trait SplitBuckets {
     fn keep(&mut self, bucket: u64) -> [u8; 2];
 
     /// Writes the values of a bucket's items that are in their alternate bucket to the beginning of a slice, and returns
-    /// how many there are. What follows them in the slice is undefined.
+    /// how many there are. The rest of the slice is undefined.
     fn moved(&self, bucket: u64, values: &mut [u64]) -> usize;
 
     /// Puts a value into a free slot of a bucket of the children.

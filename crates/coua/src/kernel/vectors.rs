@@ -91,7 +91,7 @@ impl<I: Isa> LevelVectors<I> {
         Self { isa, level: *level }
     }
 
-    /// The same, with an encoding that the compiler knows.
+    /// This level, with an encoding that the compiler knows.
     #[inline(always)]
     pub(crate) fn with_encoding(self, encoding: Encoding) -> Self {
         Self { level: self.level.with_encoding(encoding), ..self }

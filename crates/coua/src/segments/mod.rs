@@ -45,7 +45,7 @@ pub(crate) struct Segments {
     levels: Vec<LevelGeometry>,
     /// The level of all segments, while they have the same.
     uniform: Option<LevelGeometry>,
-    /// What compares single keys with whole buckets, if it does in every segment.
+    /// The AVX2 comparison of a key with whole buckets, if it works in every segment.
     avx2: Option<&'static Avx2Bucket>,
     directory: Directory,
     table: Table,
@@ -141,7 +141,7 @@ impl Segments {
         &self.levels
     }
 
-    /// What compares single keys with whole buckets, if it does in every segment.
+    /// The AVX2 comparison of a key with whole buckets, if it works in every segment.
     #[inline(always)]
     pub(crate) fn avx2(&self) -> Option<&'static Avx2Bucket> {
         self.avx2
@@ -223,7 +223,7 @@ impl Segments {
         Pair::read(&level.geometry(), level.avx2(), self.table.segment(place.segment), place)
     }
 
-    /// How many slots hold the key.
+    /// The number of slots that hold the key.
     pub(crate) fn copies(&self, place: &Place) -> u32 {
         self.pair(self.level_of(place.segment), place).count(self.table.segment(place.segment))
     }

@@ -45,7 +45,7 @@ mod vectors {
         shift: [u64; 4],
         /// The bits of a tail, above the first bits.
         mask: u64,
-        /// Where the two halves begin.
+        /// The first bytes of the two halves.
         halves: [usize; 2],
         /// From one bucket to the next, in bytes.
         step: u64,
@@ -102,7 +102,7 @@ mod vectors {
     }
 
     impl Avx2Bucket {
-        /// Those of slots of `slot_bits` bits.
+        /// The buckets with slots of `slot_bits` bits.
         pub(crate) fn of(slot_bits: u32) -> Option<&'static Self> {
             static ALL: LazyLock<Vec<Avx2Bucket>> = LazyLock::new(|| {
                 let isa = (available() >= InstructionSet::Avx2).then_some(Avx2(()));
@@ -199,7 +199,7 @@ mod vectors {
         }
 
         /// Writes the values of a bucket whose lowest bit is set to the beginning of a slice, and returns how many there are.
-        /// What follows them in the slice is undefined.
+        /// The rest of the slice is undefined.
         #[inline(always)]
         pub(crate) fn moved(&self, bucket: &[u8], out: &mut [u64]) -> usize {
             let values = self.slots(bucket);
@@ -287,7 +287,7 @@ mod vectors {
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(crate) use none::Avx2Bucket;
 
-/// Where there is no AVX2.
+/// For processors without AVX2.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod none {
     #[derive(Clone, Copy, Debug)]

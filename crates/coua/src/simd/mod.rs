@@ -121,7 +121,7 @@ pub(crate) trait Vector:
     /// Shifts each number by its own number of bits, fewer than a word has.
     fn shl_each(self, bits: Self) -> Self;
 
-    /// The same, but a shift by a word or more gives 0.
+    /// [`shl_each`](Self::shl_each), but a shift by a word or more gives 0.
     #[inline(always)]
     fn shl_far(self, bits: Self) -> Self {
         self.shl_each(bits)

@@ -56,7 +56,7 @@ pub enum LoadError {
     Field {
         /// The field's name in `docs/format.md`.
         name: &'static str,
-        /// Its value.
+        /// The field's value.
         found: u64,
     },
     /// The filter uses a secret hash key: read it with that key.

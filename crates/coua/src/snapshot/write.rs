@@ -56,7 +56,7 @@ impl<'a> SnapshotWriter<'a> {
     ///
     /// # Errors
     ///
-    /// Those of `out`; `InvalidInput` if `start` is after the end of the snapshot.
+    /// Errors of `out`; `InvalidInput` if `start` is after the end of the snapshot.
     pub fn write_from<W: Write>(&self, start: u64, out: W) -> io::Result<()> {
         if start > self.length() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -130,7 +130,7 @@ impl CuckooFilter {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
         self.writer().write_from(0, out)
     }

@@ -36,7 +36,7 @@ pub(super) struct Arena {
     memory: Backing,
 }
 
-/// Who owns the bytes of an arena, and how they are freed.
+/// The owner of an arena's bytes, which frees them.
 #[derive(Debug)]
 enum Backing {
     Heap(Layout),

@@ -33,12 +33,12 @@ impl Segment {
         Self { base, last, prefix, occupied, overflowed, level, has_overflow, is_overfull }
     }
 
-    /// Where its memory begins.
+    /// The address of the segment.
     pub(crate) fn address(&self) -> *const u8 {
         self.base.as_ptr().cast_const()
     }
 
-    /// Where its memory begins. Panics if that has fewer than `bytes` bytes.
+    /// The address of the segment. Panics if the segment has fewer than `bytes` bytes.
     #[inline(always)]
     pub(crate) fn address_of(&self, bytes: u64) -> u64 {
         assert!(self.len() as u64 >= bytes, "a shorter segment");
@@ -55,7 +55,7 @@ impl Segment {
         self.occupied
     }
 
-    /// How often it was split: its depth below the base depth.
+    /// The number of splits: the depth below the base depth.
     pub(crate) fn level(&self) -> u8 {
         self.level
     }

@@ -24,7 +24,7 @@ impl Generations {
     ///
     /// # Errors
     ///
-    /// Those of `out`; `InvalidInput` if a generation was replaced by a filter unlike the template.
+    /// Errors of `out`; `InvalidInput` if a generation was replaced by a filter unlike the template.
     pub fn write_to<W: Write>(&self, out: W) -> io::Result<()> {
         self.writer()?.write_from(0, out)
     }

@@ -8,7 +8,7 @@ use crate::window::{AgeFrom, Clock, Window};
 /// A filter that forgets by age, or one without a window, which is a [`CuckooFilter`] with the same interface, so
 /// that a program can handle both alike.
 ///
-/// It does not read the system's clock: the caller [advances](Self::advance) it to the present, which never goes back.
+/// The filter does not read the system's clock: the caller [advances](Self::advance) it to the present, which never goes back.
 ///
 /// With g generations (at most one more than the window has; one without a window), an operation takes
 /// O(g) expected time for each key. The first item of a generation copies the template, O(segments). Methods
@@ -55,9 +55,9 @@ pub(super) struct WindowState {
 /// A description of one generation.
 #[derive(Clone, Copy, Debug)]
 pub struct Generation<'a> {
-    /// Its number: its times divided by the [length of a generation](Window::step).
+    /// The times of the generation, divided by the [length of a generation](Window::step).
     pub number: u64,
-    /// Its items.
+    /// The items of the generation.
     pub filter: &'a CuckooFilter,
 }
 

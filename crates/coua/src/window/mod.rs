@@ -151,7 +151,7 @@ impl Window {
         Ok(Self { clock, step, generations, age_from: AgeFrom::FirstSeen })
     }
 
-    /// The same window with another beginning of ages.
+    /// This window with another beginning of ages.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is looked at in vectors, before single words change it: the buckets that the inserts or removals of a group of
+//! Vectors read ahead, before single words change the table: the buckets that the inserts or removals of a group of
 //! keys will use, and the candidate moves of a group of eviction chains.
 //!
 //! The buckets of a group of keys are read before its first key is processed. Processing one key may change the buckets

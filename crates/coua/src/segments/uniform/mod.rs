@@ -29,9 +29,9 @@ pub(crate) struct KeyGroup {
     pub(super) primary: [u64; WIDTH],
     pub(super) alternate: [u64; WIDTH],
     pub(super) value: [u64; WIDTH],
-    /// Where each segment begins in memory. Only a hint, for prefetching.
+    /// The address of each segment. Only a hint, for prefetching.
     pub(super) base: [u64; WIDTH],
-    /// Where the buckets begin in it.
+    /// The first bit of each bucket in its segment.
     pub(super) primary_bit: [u64; WIDTH],
     pub(super) alternate_bit: [u64; WIDTH],
 }
@@ -150,7 +150,7 @@ impl<I> Deref for Uniform<'_, I> {
 #[derive(Clone, Copy)]
 struct SegmentsOf<I: Isa> {
     isa: I,
-    /// Where each begins in memory.
+    /// The address of each segment.
     base: I::Vector,
     /// A word may begin before this byte of a segment: it then ends within the bytes of the level.
     end: u64,
@@ -182,7 +182,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
         Self { segments, spacing, level, bytes, end_of_buckets }
     }
 
-    /// The same, with an encoding that the compiler knows.
+    /// These segments, with an encoding that the compiler knows.
     #[inline(always)]
     fn with_encoding(self, encoding: Encoding) -> Self {
         Self { level: self.level.with_encoding(encoding), ..self }
@@ -232,7 +232,7 @@ impl<'a, I: Isa> Uniform<'a, I> {
         SegmentsOf { isa: self.isa, base: self.bases(numbers), end: self.bytes - 7 }
     }
 
-    /// Where segments begin in memory. Panics if the table has no such segment, or it is shorter than the level's.
+    /// The addresses of segments. Panics if the table has no such segment, or the segment is shorter than the level's.
     #[inline(always)]
     fn bases(&self, segments: I::Vector) -> I::Vector {
         if let Some(spacing) = self.spacing {
