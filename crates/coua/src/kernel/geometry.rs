@@ -3,8 +3,7 @@
 //! Pure arithmetic. A [`LevelGeometry`] is what the operations work with; a [`Geometry`] makes one for
 //! each depth.
 
-use super::codec::{LOW_BITS, SLOTS, SlotCodec};
-use super::level::LevelGeometry;
+use super::level::{LOW_BITS, LevelGeometry, SLOTS, SlotCodec};
 
 /// Buckets of a segment stay below this, so that the alternate bucket takes two short multiplications.
 pub(crate) const MAX_BUCKETS: u64 = 1 << 32;

@@ -4,21 +4,17 @@
 //! slots of a bucket lie in words. The arithmetic on them is written once, on vectors of buckets ([`LevelVectors`]): single
 //! keys, with a [`Pair`] of buckets each, are vectors of one word.
 
-mod codec;
 mod geometry;
 mod level;
 mod moves;
 mod pair;
-mod place;
 mod split;
 mod vectors;
 
-pub(crate) use codec::{
-    CHOICE_BITS, Encoding, LOW_BITS, MAX_FINGERPRINT_BITS, MIN_FINGERPRINT_BITS, SLOTS, SlotCodec,
-};
 pub(crate) use geometry::{Geometry, MAX_BUCKETS, Resolution};
 pub(crate) use level::{
-    ALTERNATE, KnownLevel, LevelGeometry, Place, WithAvx2, WithEncoding, out_of_line,
+    ALTERNATE, CHOICE_BITS, Encoding, KnownLevel, LOW_BITS, LevelGeometry, MAX_FINGERPRINT_BITS,
+    MIN_FINGERPRINT_BITS, Place, SLOTS, SlotCodec, WithAvx2, WithEncoding, out_of_line,
     with_encoding, with_level,
 };
 pub(crate) use moves::{CandidateMove, GROUP, GroupMoves};

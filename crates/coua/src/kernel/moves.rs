@@ -2,8 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::codec::{SLOTS, SlotCodec};
-use super::level::ALTERNATE;
+use super::level::{ALTERNATE, SLOTS, SlotCodec};
 use super::vectors::LevelVectors;
 use crate::simd::{Isa, Words};
 use crate::table::{Segment, SegmentMut};

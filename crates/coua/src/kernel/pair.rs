@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::codec::{Encoding, SLOTS};
-use super::level::{ALTERNATE, LevelGeometry, Place};
+use super::level::{ALTERNATE, Encoding, LevelGeometry, Place, SLOTS};
 use super::vectors::{Buckets, LevelVectors, LookupResult, SlotChange};
 use crate::simd::{Avx2Bucket, Isa, Vector, Word, Words};
 use crate::table::{Segment, SegmentMut};
@@ -234,7 +233,7 @@ impl LevelVectors<Words> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::tests::{all_codecs, level_with};
+    use super::super::level::tests::{all_codecs, level_with};
     use super::*;
     use crate::table::Table;
 

@@ -7,8 +7,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::codec::SLOTS;
-use super::level::{ALTERNATE, LevelGeometry};
+use super::level::{ALTERNATE, LevelGeometry, SLOTS};
 use super::vectors::{LevelVectors, Source};
 use crate::error::{OutOfMemory, repeated, with_room};
 use crate::simd::{
@@ -335,8 +334,8 @@ impl SplitBuckets for SingleSlots<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec::SlotCodec;
-    use super::super::codec::tests::{all_codecs, level_with};
+    use super::super::level::SlotCodec;
+    use super::super::level::tests::{all_codecs, level_with};
     use super::*;
     use crate::CuckooFilter;
     use crate::smoke::few_in_miri;
