@@ -196,7 +196,7 @@ impl<L: KnownLevel> Passes<'_, '_, L> {
             return;
         };
         group.are_moves_found =
-            self.batch.filter.as_segments().find_moves(self.level, &mut group.moves);
+            self.batch.filter.as_segments().find_moves(&self.level.geometry(), &mut group.moves);
     }
 
     /// Begins the next run that has a chain.
@@ -289,7 +289,7 @@ impl<L: KnownLevel> Passes<'_, '_, L> {
         let all = ((1u16 << count) - 1) as u8;
         let mut free = 0;
         if count > 0 && group.are_moves_found {
-            self.batch.filter.as_segments().test_moves(self.level, &mut group.moves);
+            self.batch.filter.as_segments().test_moves(&self.level.geometry(), &mut group.moves);
             free = group.moves.free & all;
         }
         let mut prefetched = 0;

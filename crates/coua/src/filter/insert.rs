@@ -3,7 +3,7 @@
 use super::{CuckooFilter, Decision, IfPresent, WhenFull};
 use crate::error::{Full, FullReason, Insertion};
 use crate::hash::{Key, KeyHash};
-use crate::kernel::{KnownLevel, Place, with_level};
+use crate::kernel::{KnownLevel, Place, SlotCodec, with_level};
 use crate::segments::{Attempt, EvictionChain, IfAbsent, KeyGroup, Preview};
 
 impl CuckooFilter {
@@ -157,12 +157,12 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn insert_previewed(
         &mut self,
-        level: impl KnownLevel,
+        codec: &SlotCodec,
         keys: &KeyGroup,
         number: usize,
         preview: &Preview,
     ) -> bool {
-        let is_placed = self.segments.place_previewed(level, keys, number, preview);
+        let is_placed = self.segments.place_previewed(codec, keys, number, preview);
         if is_placed {
             self.stored += 1;
         }

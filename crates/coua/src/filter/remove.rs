@@ -2,7 +2,7 @@
 
 use super::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::Key;
-use crate::kernel::{KnownLevel, Place, with_level};
+use crate::kernel::{KnownLevel, Place, SlotCodec, with_level};
 use crate::segments::{KeyGroup, Preview};
 
 impl CuckooFilter {
@@ -46,12 +46,12 @@ impl CuckooFilter {
     #[inline(always)]
     pub(crate) fn remove_previewed(
         &mut self,
-        level: impl KnownLevel,
+        codec: &SlotCodec,
         keys: &KeyGroup,
         number: usize,
         preview: &Preview,
     ) -> Option<bool> {
-        let is_taken = self.segments.remove_previewed(level, keys, number, preview)?;
+        let is_taken = self.segments.remove_previewed(codec, keys, number, preview)?;
         if is_taken {
             self.count_removed(1);
         }

@@ -6,7 +6,7 @@
 
 use super::{KeyGroup, LookAhead, Segments, Uniform, WIDTH};
 use crate::kernel::{
-    ALTERNATE, Buckets, Encoding, GROUP, GroupMoves, KnownLevel, LookupResult, SLOTS, SlotCodec,
+    ALTERNATE, Buckets, Encoding, GROUP, GroupMoves, LevelGeometry, LookupResult, SLOTS, SlotCodec,
 };
 use crate::simd::{Isa, Vector};
 use crate::table::{Segment, SegmentMut};
@@ -85,12 +85,11 @@ impl Segments {
     #[inline]
     pub(crate) fn preview(
         &self,
-        level: impl KnownLevel,
+        level: &LevelGeometry,
         keys: &KeyGroup,
         wanted: Wanted,
         preview: &mut Preview,
     ) {
-        let level = &level.geometry();
         let looks_ahead = match wanted {
             Wanted::Free => self.look_ahead(level, PreviewGroup::<true> { keys, preview }),
             Wanted::Key => self.look_ahead(level, PreviewGroup::<false> { keys, preview }),
@@ -105,7 +104,7 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn place_previewed(
         &mut self,
-        level: impl KnownLevel,
+        codec: &SlotCodec,
         keys: &KeyGroup,
         number: usize,
         preview: &Preview,
@@ -114,11 +113,10 @@ impl Segments {
             return false;
         }
         let index = keys.segment(number);
-        let level = level.geometry();
         let segment = &mut self.table.segment_mut(index);
         let may_place = segment.overflowed() == 0 && preview.is_current(keys, number, segment);
         if may_place {
-            preview.change(number, &level.codec, segment);
+            preview.change(number, codec, segment);
             segment.count_filled();
         }
         may_place
@@ -129,13 +127,12 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn remove_previewed(
         &mut self,
-        level: impl KnownLevel,
+        codec: &SlotCodec,
         keys: &KeyGroup,
         number: usize,
         preview: &Preview,
     ) -> Option<bool> {
         let index = keys.segment(number);
-        let level = level.geometry();
         let segment = &mut self.table.segment_mut(index);
         if segment.has_overflow() {
             return None;
@@ -147,7 +144,7 @@ impl Segments {
         if !preview.is_removable(number, segment) {
             return None;
         }
-        preview.change(number, &level.codec, segment);
+        preview.change(number, codec, segment);
         segment.count_cleared();
         Some(true)
     }
@@ -227,15 +224,15 @@ impl<I: Isa> Uniform<'_, I> {
 impl Segments {
     /// Finds the moves of a group of chains; false if that does not pay.
     #[inline]
-    pub(crate) fn find_moves(&self, level: impl KnownLevel, moves: &mut GroupMoves) -> bool {
-        self.look_ahead(&level.geometry(), Moves::<true> { moves })
+    pub(crate) fn find_moves(&self, level: &LevelGeometry, moves: &mut GroupMoves) -> bool {
+        self.look_ahead(level, Moves::<true> { moves })
     }
 
     /// Finds out which of the found moves lead to free slots.
     #[inline]
-    pub(crate) fn test_moves(&self, level: impl KnownLevel, moves: &mut GroupMoves) {
+    pub(crate) fn test_moves(&self, level: &LevelGeometry, moves: &mut GroupMoves) {
         moves.free = 0;
-        self.look_ahead(&level.geometry(), Moves::<false> { moves });
+        self.look_ahead(level, Moves::<false> { moves });
     }
 }
 
