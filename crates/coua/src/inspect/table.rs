@@ -33,7 +33,7 @@ pub struct TableView {
 }
 
 /// An independent run of buckets, which holds the hashes that begin with its prefix.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct SegmentInfo {
     /// The smallest hash that belongs here.
@@ -42,16 +42,14 @@ pub struct SegmentInfo {
     pub depth: u32,
     /// Slots in use.
     pub occupied: u32,
-    /// Bits of a slot.
+    /// Bits of a slot: of the fingerprint, and one for the choice.
     pub slot_bits: u32,
-    /// Bits of a fingerprint.
-    pub fingerprint_bits: u32,
     /// The bytes of the file.
     pub bytes: Range<u64>,
 }
 
 /// A slot in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct Slot {
     /// The number of the slot in the segment.
@@ -69,7 +67,7 @@ pub struct Slot {
 }
 
 /// The place of a key, if it is present.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct Place {
     /// The number of the segment, in the order of hashes.
@@ -85,7 +83,7 @@ pub struct Place {
 }
 
 /// An entry of the overflow table: exact counts of copies without a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct Overflow {
     /// The smallest hash that would be stored like this.
@@ -116,7 +114,6 @@ impl TableView {
                 depth: row.depth,
                 occupied: row.occupied,
                 slot_bits: codec.slot_bits,
-                fingerprint_bits: codec.slot_bits - CHOICE_BITS,
                 bytes: row.offset..row.offset + row.bytes,
             }
         });

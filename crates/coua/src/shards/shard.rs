@@ -40,7 +40,6 @@ struct LockedShard(RwLock<CuckooFilter>);
 /// and keeps the geometry that all shards share, so that the shards can be joined again.
 ///
 /// The shard sees hashes without the bits that selected it: see [`Division::within`].
-#[derive(Debug)]
 pub struct ShardGuard<'a>(RwLockWriteGuard<'a, CuckooFilter>);
 
 /// Only this crate's code runs under a lock (keys are hashed before), and it does not panic.

@@ -25,7 +25,6 @@ const OVERFLOW_PIECE: usize = 4096 * ENTRY_BYTES as usize;
 /// assert_eq!(rest, whole[100..]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct SnapshotWriter<'a> {
     header: Header,
     rows: Vec<PartRow>,

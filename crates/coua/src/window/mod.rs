@@ -17,7 +17,6 @@ mod ask;
 mod change;
 mod chunk;
 mod describe;
-mod error;
 mod file;
 mod generations;
 mod insert;
@@ -25,13 +24,14 @@ mod merge;
 
 #[doc(hidden)]
 pub use change::{Change, ChangeLog, LoggedGenerations};
-pub use error::WindowError;
 pub(crate) use file::{TEMPLATE, window_of};
 pub use generations::{Generation, Generations};
 
 pub use crate::verbs::When;
 
 use std::time::{Duration, SystemTime};
+
+use thiserror::Error;
 
 /// The most generations of a window: a lookup searches all of them.
 const MOST_GENERATIONS: u32 = 1000;
@@ -103,6 +103,31 @@ pub struct Window {
     step: u64,
     generations: u32,
     age_from: AgeFrom,
+}
+
+/// A window is impossible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WindowError {
+    /// No generation, or too many.
+    #[error("a window of {found} generations is not possible; use 1 to {most}")]
+    Generations {
+        /// The requested number.
+        found: u32,
+        /// The most that are possible.
+        most: u32,
+    },
+    /// Too short to be divided into generations, or too long.
+    #[error(
+        "a window of length {found} cannot be divided into {generations} generations; its length must be at least \
+         the number of generations, and below 2^62"
+    )]
+    Length {
+        /// The requested length.
+        found: u64,
+        /// The requested generations.
+        generations: u32,
+    },
 }
 
 impl Window {
