@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use coua::inspect::{Choice, Place, SegmentInfo, Slot, TableView};
+use coua::inspect::{Place, SegmentInfo, Slot, TableView};
 use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{KeyHash, LoadError};
 use serde::Serialize;
@@ -110,17 +110,17 @@ impl Located {
         let hash = view.hasher(None)?.hash(key);
         let Place { segment, primary, alternate, fingerprint, representative, .. } =
             view.locate(hash);
-        let buckets = view.parameters().buckets;
+        let buckets = view.buckets;
         let mut slots = view.slots(snapshot, segment)?;
         slots.retain(|slot| [primary, alternate].contains(&slot.bucket));
-        let entry = view.overflow().iter().find(|entry| entry.representative == representative);
+        let entry = view.overflow.iter().find(|entry| entry.representative == representative);
         Ok(Self {
             hash: hex(hash),
             segment,
             primary,
             alternate,
             fingerprint,
-            fingerprint_bits: view.segments()[segment].fingerprint_bits,
+            fingerprint_bits: view.segments[segment].slot_bits - 1,
             step: (alternate + buckets - primary) % buckets,
             representative: hex(representative),
             slots: slots.iter().map(SlotShown::of).collect(),
@@ -183,22 +183,21 @@ struct SlotShown {
 
 impl TableShown {
     pub(crate) fn of(view: &TableView, snapshot: &mut Cursor<Vec<u8>>) -> Result<Self, LoadError> {
-        let (found, segments) = (view.parameters(), view.segments());
-        let is_small = found.segment_slots * segments.len() as u64 <= FEW_SLOTS;
+        let is_small = view.segment_slots * view.segments.len() as u64 <= FEW_SLOTS;
         let slots = if is_small { view.slots(snapshot, 0)? } else { Vec::new() };
         Ok(Self {
-            generation: view.generation(),
-            buckets: found.buckets,
-            segment_slots: found.segment_slots,
-            hash_bits: found.hash_bits,
-            length: found.len,
-            stored: found.stored,
-            is_keyed: found.hasher.is_none(),
-            segments: segments.iter().map(SegmentShown::of).collect(),
+            generation: view.generation,
+            buckets: view.buckets,
+            segment_slots: view.segment_slots,
+            hash_bits: view.hash_bits,
+            length: view.len,
+            stored: view.stored,
+            is_keyed: view.hasher(None).is_err(),
+            segments: view.segments.iter().map(SegmentShown::of).collect(),
             slots: slots.iter().map(SlotShown::of).collect(),
-            overflow_entries: view.overflow().len(),
-            extra: view.overflow().iter().map(|entry| entry.extra).sum(),
-            without_slot: view.overflow().iter().map(|entry| entry.without_slot).sum(),
+            overflow_entries: view.overflow.len(),
+            extra: view.overflow.iter().map(|entry| entry.extra).sum(),
+            without_slot: view.overflow.iter().map(|entry| entry.without_slot).sum(),
         })
     }
 }
@@ -210,7 +209,7 @@ impl SegmentShown {
             depth: segment.depth,
             occupied: segment.occupied,
             slot_bits: segment.slot_bits,
-            fingerprint_bits: segment.fingerprint_bits,
+            fingerprint_bits: segment.slot_bits - 1,
         }
     }
 }
@@ -222,7 +221,7 @@ impl SlotShown {
             b: slot.bucket,
             o: slot.other_bucket,
             f: slot.fingerprint,
-            c: u8::from(slot.choice == Choice::Alternate),
+            c: slot.is_alternate.into(),
             r: hex(slot.representative),
         }
     }

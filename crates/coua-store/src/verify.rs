@@ -7,8 +7,9 @@ use std::path::Path;
 use coua::window::Window;
 use coua::{KeyHasher, LoadError};
 
-use crate::error::{Reason, StoreError};
-use crate::inspect::{LogEvent, LogReader, LogView};
+use crate::error::{Damage, Reason, StoreError};
+use crate::log::{Frame, Kind, LoggedChange, decode_changes};
+use crate::reader::{LogReader, LogView};
 use crate::recover::{base_of, checked, read_while_written};
 
 /// The last committed state of a file whose bytes were all checked.
@@ -28,14 +29,13 @@ pub struct Verified {
 /// Checks a file that a writer may be changing, with one segment or log frame in memory at a time.
 pub(crate) fn verify(path: &Path, key: Option<[u8; 16]>) -> Result<Verified, StoreError> {
     read_while_written(path, |file| {
-        let snapshot_bytes = base_of(file, path)?.bytes;
+        let base = base_of(file, path)?;
         let (hasher, mut items) = check_snapshot(file, key).map_err(|error| match error {
             LoadError::Io(source) => StoreError::io(path, "read", source),
             source => Reason::Load(source).at(path),
         })?;
-        let mut log = LogReader::new(file, path, snapshot_bytes)?;
-        let log = log.read(file, path, |event| items.see(event))?;
-        Ok(Verified { hasher, items: items.committed(), snapshot_bytes, log })
+        let log = LogReader::of(base).read(file, path, |frame| items.see(frame))?;
+        Ok(Verified { hasher, items: items.committed(), snapshot_bytes: base.bytes, log })
     })
 }
 
@@ -78,18 +78,28 @@ struct ItemCount {
 }
 
 impl ItemCount {
-    fn see(&mut self, event: LogEvent) {
-        let counts = self.pending.get_or_insert_with(|| self.committed.clone());
-        let items = counts.of.entry(self.generation).or_default();
-        match event {
-            LogEvent::Inserted(_) => *items = items.saturating_add(1),
-            LogEvent::Removed(_) => *items = items.saturating_sub(1),
-            LogEvent::Time(time) => counts.time = time,
-            LogEvent::Generation(number) => self.generation = number,
-            LogEvent::Committed => {
-                self.committed = self.pending.take().unwrap_or_default();
-            }
+    fn see(&mut self, frame: &Frame) -> Result<(), Damage> {
+        if frame.kind == Kind::Commit
+            && let Some(pending) = self.pending.take()
+        {
+            self.committed = pending;
         }
+        if frame.kind != Kind::Changes {
+            return Ok(());
+        }
+        let Self { committed, pending, generation, .. } = self;
+        let counts = pending.get_or_insert_with(|| committed.clone());
+        let damage = Damage::Field { name: "change", found: frame.begin.sequence };
+        let decoded = decode_changes(&frame.payload, |change| {
+            let items = counts.of.entry(*generation).or_default();
+            match change {
+                LoggedChange::Inserted => *items = items.saturating_add(1),
+                LoggedChange::Removed => *items = items.saturating_sub(1),
+                LoggedChange::Time(time) => counts.time = time,
+                LoggedChange::Generation(number) => *generation = number,
+            }
+        });
+        decoded.ok_or(damage)
     }
 
     /// The committed items of the generations in the window.

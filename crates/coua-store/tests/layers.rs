@@ -10,7 +10,7 @@ const ROWS: [&[&str]; 11] = [
     &["memory"],
     &["log"],
     &["notes"],
-    &["inspect"],
+    &["reader"],
     &["recover"],
     &["checkpoint"],
     &["verify"],

@@ -127,33 +127,28 @@ pub(crate) fn replay(
     Ok(())
 }
 
-/// An event in a log.
+/// A change in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LogEvent {
-    /// A copy of the key with this hash was inserted.
-    Inserted(KeyHash),
-    /// A copy of the key with this hash was removed.
-    Removed(KeyHash),
+pub(crate) enum LoggedChange {
+    Inserted,
+    Removed,
     /// The clock of a filter with a window was set.
     Time(u64),
     /// The next changes belong to this generation.
     Generation(u64),
-    /// All events so far are committed. Events without a later commit do not count.
-    Committed,
 }
 
 /// Calls `each` with the changes of a frame, or returns `None` if no log writes such bytes.
-pub(crate) fn decode_changes(log: &[u8], mut each: impl FnMut(LogEvent)) -> Option<()> {
+pub(crate) fn decode_changes(log: &[u8], mut each: impl FnMut(LoggedChange)) -> Option<()> {
     let mut fields = Fields::new(log);
     while !fields.is_at_end() {
         let (kind, mut numbers) = run_of(&mut fields)?;
         while let Some(number) = numbers.u64() {
             each(match kind {
-                INSERT => LogEvent::Inserted(KeyHash::from_u64(number)),
-                REMOVE => LogEvent::Removed(KeyHash::from_u64(number)),
-                CLOCK => LogEvent::Time(number),
-                GENERATION => LogEvent::Generation(number),
+                INSERT => LoggedChange::Inserted,
+                REMOVE => LoggedChange::Removed,
+                CLOCK => LoggedChange::Time(number),
+                GENERATION => LoggedChange::Generation(number),
                 _ => return None,
             });
         }

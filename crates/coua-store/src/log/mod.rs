@@ -16,8 +16,7 @@ use std::io::{self, Read};
 
 use crate::fs::positioned;
 
-pub use changes::LogEvent;
-pub(crate) use changes::{ChangeEncoder, Changes, decode_changes, replay};
+pub(crate) use changes::{ChangeEncoder, Changes, LoggedChange, decode_changes, replay};
 pub(crate) use fields::{Fields, put_u32};
 pub(crate) use frame::{Kind, MOST_PAYLOAD, TransactionDigest};
 pub(crate) use scan::{Frame, Scan};
@@ -65,19 +64,11 @@ pub(crate) struct Mark {
 }
 
 /// A file or a substitute, read at offsets.
-pub trait Source: Debug {
+pub(crate) trait Source: Debug {
     /// The length in bytes.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the system.
     fn length(&self) -> io::Result<u64>;
 
     /// Fills the buffer with the bytes at an offset, up to the end of the file, and returns their number.
-    ///
-    /// # Errors
-    ///
-    /// Errors of reading.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 

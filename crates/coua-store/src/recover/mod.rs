@@ -12,9 +12,9 @@ use coua::{Load, LoadError};
 
 use crate::error::{Reason, StoreError};
 use crate::fs::is_at;
-use crate::inspect::LogReader;
 use crate::log::{Base, Log, Scan, Source, replay};
 use crate::memory::{Access, KEY_BYTES, LOOKUP_BYTES, Residence};
+use crate::reader::LogReader;
 use view::Origin;
 
 pub use view::View;
@@ -79,7 +79,7 @@ impl State {
         load: impl FnOnce(u64) -> Result<(Generations, Residence), LoadError>,
     ) -> Result<Self, StoreError> {
         let mut reader = LogReader::of(base);
-        let log = reader.read_frames(source, path, |_| Ok(()))?;
+        let log = reader.read(source, path, |_| Ok(()))?;
         let loaded = load(log.bytes);
         let (mut filter, residence) = loaded.map_err(|source| Reason::Load(source).at(path))?;
         let committed_part = Scan::up_to(reader.committed.at, source, path, base);
