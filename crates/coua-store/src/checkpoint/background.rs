@@ -104,10 +104,6 @@ impl Present {
         }
         Ok(Self { file, path, base: log.base(), until: log.committed(), notes: notes.clone() })
     }
-
-    fn scan_up_to(&self, committed: u64) -> Scan<'_> {
-        Scan::up_to(committed, &self.file, &self.path, self.base)
-    }
 }
 
 /// The task of the thread.
@@ -130,7 +126,8 @@ impl Task {
         let (mut copied, committed) = (present.until, &signals.committed);
         loop {
             let until = committed.load(Ordering::Acquire);
-            copied = log.copy(to, &present.scan_up_to(until), copied)?;
+            let scan = Scan::up_to(until, &present.file, &present.path, present.base);
+            copied = log.copy(to, &scan, copied)?;
             to.sync()?;
             let is_close = committed.load(Ordering::Acquire) < copied.at + CLOSE;
             if is_close || signals.is_stopped() {
@@ -150,7 +147,7 @@ impl Task {
         // Checks every byte, because damage must not get a new checksum.
         let loaded = Load::new().part(..base.bytes).key(self.key).file(file);
         let mut filter = loaded.map_err(|source| Reason::Load(source).at(path))?;
-        self.present.scan_up_to(until.at).frames(base.first(), |frame| {
+        Scan::up_to(until.at, file, path, *base).frames(base.first(), |frame| {
             check_stopped()?;
             replay(&mut filter, path, frame)
         })?;

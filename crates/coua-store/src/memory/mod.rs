@@ -96,6 +96,31 @@ impl Residence {
     }
 }
 
+/// Asks the system to read the first `bytes` bytes of a mapped file, if reading the pages of `keys` keys one by one takes
+/// longer.
+#[cfg(target_os = "linux")]
+pub(crate) fn read_ahead(file: &File, bytes: u64, keys: u64) {
+    use std::num::NonZeroU64;
+
+    use rustix::fs::{Advice, fadvise};
+
+    // The system truncates longer requests to its read-ahead, which is this by default. A disk reads as much in order in
+    // the time in which it reads the two pages of a key.
+    const STEP: NonZeroU64 = NonZeroU64::new(128 << 10).expect("not zero");
+    if keys.saturating_mul(STEP.get()) < bytes {
+        return;
+    }
+    for at in (0..bytes).step_by(STEP.get() as usize) {
+        // Pages that are not fetched now are fetched when they are touched.
+        if fadvise(file, at, Some(STEP), Advice::WillNeed).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn read_ahead(_file: &File, _bytes: u64, _keys: u64) {}
+
 /// The bytes of the work in all generations.
 fn in_generations(filter: &Generations, work: u64) -> u64 {
     work.saturating_mul(filter.generations().count().max(1) as u64)

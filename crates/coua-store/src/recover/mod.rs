@@ -13,7 +13,7 @@ use coua::{Load, LoadError};
 use crate::error::{Reason, StoreError};
 use crate::fs::is_at;
 use crate::log::{Base, Log, Scan, Source, replay};
-use crate::memory::{Access, KEY_BYTES, LOOKUP_BYTES, Residence};
+use crate::memory::{Access, KEY_BYTES, LOOKUP_BYTES, Residence, read_ahead};
 use crate::reader::LogReader;
 use view::Origin;
 
@@ -59,11 +59,17 @@ impl State {
         path: &Path,
     ) -> Result<Self, StoreError> {
         let base = base_of(file, path)?;
-        let expected = loading.expected.unwrap_or(0).saturating_mul(key_bytes);
+        let expected = loading.expected.unwrap_or(0);
         let load = |logged: u64| {
             // A logged change takes eight bytes.
-            let work = expected.saturating_add((logged / 8).saturating_mul(KEY_BYTES));
-            Residence::load(loading.access, file, base.bytes, loading.key, work)
+            let changes = logged / 8;
+            let work = expected.saturating_mul(key_bytes);
+            let work = work.saturating_add(changes.saturating_mul(KEY_BYTES));
+            let loaded = Residence::load(loading.access, file, base.bytes, loading.key, work)?;
+            if loaded.1.mapped().is_some() {
+                read_ahead(file, base.bytes, expected.saturating_add(changes));
+            }
+            Ok(loaded)
         };
         let mut state = Self::replayed(file, path, base, load)?;
         state.view.origin = Some(Origin { path: path.to_owned(), base });

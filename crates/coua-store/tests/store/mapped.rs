@@ -3,12 +3,16 @@
 
 use std::fs;
 use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::{process::Command, time::Instant};
 
 use coua::CuckooFilter;
 use coua::window::{Clock, Generations, Window};
 use coua_store::{Access, Options};
 
 use crate::samples::{bytes_of, commit, committed, hashes, round_of};
+#[cfg(target_os = "linux")]
+use coua_dev::instruction_sets::skipped;
 
 const STEP: u64 = 1_000;
 const GENERATIONS: u64 = 5;
@@ -115,6 +119,39 @@ fn a_log_is_counted() {
         assert_eq!(Options::new().expecting(0).read(&path).is_ok(), is_mapped);
         spoil();
     }
+}
+
+/// Many keys of a file that is not in the page cache: all of it is read in order.
+#[cfg(target_os = "linux")]
+#[test]
+fn all_is_fetched_for_many_keys() {
+    use rustix::fs::{Advice, fadvise};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen.coua");
+    let bytes = damaged(&path);
+    let forget = || {
+        let file = fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    };
+    let cached = || {
+        let fincore = Command::new("fincore").args(["-b", "-n", "-o", "PAGES"]).arg(&path).output();
+        String::from_utf8(fincore.ok()?.stdout).ok()?.trim().parse::<u64>().ok()
+    };
+    let pages = bytes.div_ceil(4096);
+    let before = cached();
+    forget();
+    if before != Some(pages) || cached() == Some(pages) {
+        skipped("fincore, or a file system that forgets what is in the cache");
+        return;
+    }
+    let few = bytes / (128 << 10);
+    Options::new().expecting(few).read(&path).unwrap();
+    assert!(cached() < Some(pages), "few pages for few keys");
+    Options::new().expecting(few + 1).read(&path).unwrap();
+    let begin = Instant::now();
+    while cached() < Some(pages) && begin.elapsed().as_secs() < 3 {}
+    assert_eq!(cached(), Some(pages));
 }
 
 /// Threads share the cursor of the file.
