@@ -57,6 +57,10 @@ pub(super) struct WindowState {
 pub struct Generation<'a> {
     /// The times of the generation, divided by the [length of a generation](Window::step).
     pub number: u64,
+    /// The first time of the generation.
+    pub from: u64,
+    /// The first time after the generation.
+    pub until: u64,
     /// The items of the generation.
     pub filter: &'a CuckooFilter,
 }
@@ -107,7 +111,11 @@ impl Generations {
 
     /// The remembered generations, the oldest first. One without items may be missing.
     pub fn generations(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
-        self.live.iter().map(|Live { number, filter }| Generation { number: *number, filter })
+        let step = self.window().map_or(u64::MAX, |window| window.step());
+        self.live.iter().map(move |Live { number, filter }| {
+            let from = number.saturating_mul(step);
+            Generation { number: *number, from, until: from.saturating_add(step), filter }
+        })
     }
 
     /// The empty filter from which every generation is copied.

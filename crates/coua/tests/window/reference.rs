@@ -244,6 +244,7 @@ fn time_does_not_go_back() {
     seen.insert_unique("c").unwrap();
     let last = seen.generations().next().unwrap();
     assert_eq!(last.number, u64::MAX / window.step(), "the last generation of time");
+    assert!(last.from <= last.until);
 }
 
 #[test]
