@@ -24,14 +24,27 @@ import java.lang.ref.Reference;
 public final class Filter implements AutoCloseable {
     private static final Cleaner CLEANER = Cleaner.create();
 
-    private final Handle handle;
+    /** Where the library has it. A call with this address keeps it from being freed. */
+    private final MemorySegment address;
     private final Cleaner.Cleanable cleanable;
     private final boolean isFile;
 
-    private Filter(MemorySegment address, boolean isFile) {
-        this.handle = new Handle(address);
-        this.cleanable = CLEANER.register(this, handle::free);
+    private Filter(MemorySegment created, boolean isFile) {
+        var life = Arena.ofShared();
+        this.address = created.reinterpret(life, Library::free);
+        this.cleanable = CLEANER.register(this, () -> end(life));
         this.isFile = isFile;
+    }
+
+    /** Frees a filter, after the calls that are at work. */
+    private static void end(Arena life) {
+        while (life.scope().isAlive()) {
+            try {
+                life.close();
+            } catch (IllegalStateException atWork) {
+                Thread.yield();
+            }
+        }
     }
 
     /** Creates a filter that grows, and stores 64 bits of every key's hash. */
@@ -96,13 +109,14 @@ public final class Filter implements AutoCloseable {
         int call(MemorySegment address) throws Throwable;
     }
 
-    /** Makes a call with the filter, and keeps it from being freed before the call returns. */
+    /** Makes a call with the filter, which is not forgotten meanwhile. */
     private int status(Use use) {
-        var address = handle.enter();
+        if (!address.scope().isAlive()) {
+            throw new IllegalStateException("the filter is closed");
+        }
         try {
             return Library.statusOf(() -> use.call(address));
         } finally {
-            handle.leave();
             Reference.reachabilityFence(this);
         }
     }
@@ -118,10 +132,7 @@ public final class Filter implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (handle.isClosed()) {
-            return;
-        }
-        if (isFile) {
+        if (isFile && address.scope().isAlive()) {
             try {
                 check(address -> (int) Library.STORE_CLOSE.invokeExact(address));
             } catch (IllegalStateException closed) {
@@ -290,46 +301,37 @@ public final class Filter implements AutoCloseable {
     /** {@code count} for many keys. */
     public long[] countMany(Keys keys) {
         var copies = new long[keys.length];
-        each(Verb.COUNT, keys, 8, (found, from, count, full) -> MemorySegment.copy(found, JAVA_LONG, 0, copies, from, count));
+        each(Verb.COUNT, keys, MemorySegment.ofArray(copies), Long.BYTES);
         return copies;
+    }
+
+    private boolean[] batch(Verb verb, Keys keys) {
+        var answers = new byte[keys.length];
+        each(verb, keys, MemorySegment.ofArray(answers), 1);
+        return FullException.areNew(answers);
     }
 
     /** Keys that one call takes. */
     private static final int CHUNK = 1 << 16;
 
-    /** Takes the answers for some keys, and the failure if some of them were refused. */
-    private interface Answers {
-        void take(MemorySegment found, int from, int count, CouaException full);
-    }
-
     /** Makes a call for many keys, with an answer of {@code width} bytes each. */
-    private void each(Verb verb, Keys keys, int width, Answers answers) {
+    private void each(Verb verb, Keys keys, MemorySegment answers, int width) {
         for (int from = 0; from < keys.length; from += CHUNK) {
             int count = Math.min(CHUNK, keys.length - from);
+            long begin = (long) width * from;
+            long bytes = (long) width * count;
             try (var arena = Arena.ofConfined()) {
                 var packed = keys.pack.apply(arena, from, count);
-                var found = arena.allocate((long) width * count, 8);
+                var found = arena.allocate(bytes, 8);
                 int status = status(address -> (int) verb.batch.invokeExact(address, packed, found));
-                var failure = status == 0 ? null : Library.failure(status);
-                if (failure != null && failure.status != CouaException.Status.FULL) {
-                    throw failure;
+                answers.asSlice(begin, bytes).copyFrom(found);
+                if (status == CouaException.Status.FULL.ordinal()) {
+                    answers.asSlice(begin + bytes).fill(FullException.REFUSED);
+                    throw new FullException(Library.failure(status).getMessage(), answers.toArray(JAVA_BYTE));
                 }
-                answers.take(found, from, count, failure);
+                Library.check(status);
             }
         }
-    }
-
-    private boolean[] batch(Verb verb, Keys keys) {
-        var answers = new boolean[keys.length];
-        each(verb, keys, 1, (found, from, count, full) -> {
-            for (int i = 0; i < count; i++) {
-                answers[from + i] = found.get(JAVA_BYTE, i) == 1;
-            }
-            if (full != null) {
-                throw FullException.of(full, found, answers, from, count);
-            }
-        });
-        return answers;
     }
 
     /** Removes all keys. */

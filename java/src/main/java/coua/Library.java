@@ -102,6 +102,13 @@ final class Library {
         }
     }
 
+    static void free(MemorySegment filter) {
+        statusOf(() -> {
+            FREE.invokeExact(filter);
+            return 0;
+        });
+    }
+
     /** Of the last call of this thread. */
     static CouaException failure(int status) {
         try {
