@@ -152,18 +152,10 @@ impl Batch {
         if self.skipped.is_empty() {
             return answers;
         }
-        let mut spread = Vec::with_capacity(self.len());
-        let mut nulls = self.skipped.iter().copied().peekable();
-        for answer in answers {
-            while nulls.next_if_eq(&spread.len()).is_some() {
-                spread.push(none);
-            }
-            spread.push(answer);
-        }
-        while nulls.next_if_eq(&spread.len()).is_some() {
-            spread.push(none);
-        }
-        spread
+        let (mut answers, mut nulls) = (answers.into_iter(), self.skipped.iter().peekable());
+        let answer =
+            |place| nulls.next_if_eq(&&place).map_or_else(|| answers.next(), |_| Some(none));
+        (0..self.len()).map_while(answer).collect()
     }
 
     /// What belongs to the keys, of something that there is for keys and nulls.

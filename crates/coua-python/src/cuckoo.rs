@@ -1,15 +1,13 @@
 //! `CuckooFilter`: a filter in memory.
 
 use coua::window::Generations;
-use coua_store::{Access, Notes, Options as StoreOptions, View};
+use coua_store::Notes;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::{self, LoadError};
 use crate::filter::Filter;
 use crate::options::{Options, check_empty};
-use crate::signals::aside;
-use crate::values::{FileName, Secret, Whole, buffer};
+use crate::values::Whole;
 
 /// A set or multiset of keys, in a few bytes per key.
 ///
@@ -53,57 +51,4 @@ impl CuckooFilter {
         check_empty(&keywords)?;
         Ok(Self::of(options.build()?, &Notes::default()))
     }
-
-    /// Loads the filter from a file of any coua program or package. Changes do not affect the file until you `save` it
-    /// again; `coua.open` works on the file itself.
-    #[staticmethod]
-    #[pyo3(signature = (path, *, key = None))]
-    fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Py<Self>> {
-        let View { filter, notes, .. } = read(py, &path.0, key.map(|key| key.0))?;
-        plain(py, filter, &notes)
-    }
-
-    /// Loads a filter from the result of `bytes(filter)`, as `bytes`, a `memoryview` or an `mmap`.
-    #[staticmethod]
-    #[pyo3(signature = (data, *, key = None))]
-    fn from_bytes(
-        py: Python<'_>,
-        data: &Bound<'_, PyAny>,
-        key: Option<Secret>,
-    ) -> PyResult<Py<Self>> {
-        plain(py, from_bytes(py, data, key)?, &Notes::default())
-    }
-}
-
-fn plain(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<CuckooFilter>> {
-    if filter.window().is_some() {
-        return Err(LoadError::new_err("the filter has a window; load it with coua.Window"));
-    }
-    Py::new(py, CuckooFilter::of(filter, notes))
-}
-
-/// The last committed state of a file. It is read, not mapped: what happens to the file later must not
-/// end this process.
-pub(crate) fn read(
-    py: Python<'_>,
-    path: &std::path::Path,
-    key: Option<[u8; 16]>,
-) -> PyResult<View> {
-    let mut options = StoreOptions::new().access(Access::Load);
-    if let Some(key) = key {
-        options = options.key(key);
-    }
-    let path = path.to_owned();
-    aside(py, move || options.read(path))?.map_err(|error| error::store(&error))
-}
-
-pub(crate) fn from_bytes(
-    py: Python<'_>,
-    data: &Bound<'_, PyAny>,
-    key: Option<Secret>,
-) -> PyResult<Generations> {
-    let bytes = buffer(data)?;
-    let bytes = bytes.as_slice().map_err(error::value)?;
-    let load = coua::Load::new().key(key.map(|key| key.0));
-    py.detach(|| load.bytes::<Generations>(bytes)).map_err(error::load)
 }

@@ -4,13 +4,13 @@ use coua::IfPresent;
 use coua::window::Generations;
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::error;
 use crate::filter::Filter;
 use crate::key;
 use crate::state::State;
-use crate::values::{FileName, Whole};
+use crate::values::{FileName, Secret, Whole};
 use crate::whole;
 
 #[pymethods]
@@ -327,6 +327,25 @@ impl Filter {
     fn advance(&self, py: Python<'_>, time: Whole<u64>) -> PyResult<()> {
         self.check_times(py)?;
         self.shared.change(py, |state| state.advance(time.0))
+    }
+
+    /// Loads the filter from a file of any coua program or package. Changes do not affect the file until you `save` it
+    /// again; `coua.open` works on the file itself.
+    #[classmethod]
+    #[pyo3(signature = (path, *, key = None))]
+    fn load(class: &Bound<'_, PyType>, path: FileName, key: Option<Secret>) -> PyResult<Py<PyAny>> {
+        whole::load(class, path.0, key)
+    }
+
+    /// Loads a filter from the result of `bytes(filter)`, as `bytes`, a `memoryview` or an `mmap`.
+    #[classmethod]
+    #[pyo3(signature = (data, *, key = None))]
+    fn from_bytes(
+        class: &Bound<'_, PyType>,
+        data: &Bound<'_, PyAny>,
+        key: Option<Secret>,
+    ) -> PyResult<Py<PyAny>> {
+        whole::from_bytes(class, data, key)
     }
 
     /// Writes the filter to a file in one step: a reader sees the old file or the new one. Ctrl-C keeps the old file.

@@ -1,20 +1,21 @@
 //! A filter as a whole: copied, united with another one, as bytes, and in words.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use coua::KeyHasher;
 use coua::window::{Generation, Generations};
-use coua_store::{Lock, Notes, Options, Wait};
+use coua::{KeyHasher, Load};
+use coua_store::{Access, Lock, Notes, Options, View, Wait};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::cuckoo::CuckooFilter;
-use crate::error::{self, MergeError};
+use crate::error::{self, LoadError, MergeError};
+use crate::file::File;
 use crate::filter::Filter;
 use crate::signals::{Signals, aside};
 use crate::state::State;
-use crate::values::converted;
+use crate::values::{Secret, buffer, converted};
 use crate::window::Window;
 
 pub(crate) fn copy(filter: &Filter, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -93,6 +94,42 @@ pub(crate) fn bytes<'py>(filter: &Filter, py: Python<'py>) -> PyResult<Bound<'py
     Ok(PyBytes::new(py, &aside(py, write)??))
 }
 
+/// The last committed state of a file. It is read, not mapped: what happens to the file later must not end this process.
+pub(crate) fn load(
+    class: &Bound<'_, PyType>,
+    path: PathBuf,
+    key: Option<Secret>,
+) -> PyResult<Py<PyAny>> {
+    let mut options = Options::new().access(Access::Load);
+    if let Some(Secret(key)) = key {
+        options = options.key(key);
+    }
+    let view = aside(class.py(), move || options.read(path))?;
+    let View { filter, notes, .. } = view.map_err(|error| error::store(&error))?;
+    of_class(class, filter, &notes)
+}
+
+pub(crate) fn from_bytes(
+    class: &Bound<'_, PyType>,
+    data: &Bound<'_, PyAny>,
+    key: Option<Secret>,
+) -> PyResult<Py<PyAny>> {
+    let bytes = buffer(data)?;
+    let bytes = bytes.as_slice().map_err(error::value)?;
+    let load = Load::new().key(key.map(|key| key.0));
+    let filter = class.py().detach(|| load.bytes::<Generations>(bytes)).map_err(error::load)?;
+    of_class(class, filter, &Notes::default())
+}
+
+fn of_class(class: &Bound<'_, PyType>, filter: Generations, notes: &Notes) -> PyResult<Py<PyAny>> {
+    let made = in_memory(class.py(), filter, notes)?;
+    if made.bind(class.py()).is_instance(class)? {
+        return Ok(made);
+    }
+    let found = made.bind(class.py()).get_type().name()?;
+    Err(LoadError::new_err(format!("the filter is a {found}; load it with coua.{found}")))
+}
+
 pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, PyTuple>> {
     if matches!(filter.get().hasher, KeyHasher::SipHash13 { .. }) {
         return Err(PyTypeError::new_err(
@@ -100,12 +137,12 @@ pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, P
              it with key=",
         ));
     }
-    // A file has none.
-    let Ok(from_bytes) = filter.get_type().getattr("from_bytes") else {
+    if filter.is_instance_of::<File>() {
         return Err(PyTypeError::new_err(
             "an open file cannot be pickled; pickle its copy(), or its path",
         ));
-    };
+    }
+    let from_bytes = filter.get_type().getattr("from_bytes")?;
     let arguments = (bytes(filter.get(), filter.py())?,);
     (from_bytes, arguments).into_pyobject(filter.py())
 }

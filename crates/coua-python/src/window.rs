@@ -1,15 +1,12 @@
 //! `Window`: a filter in memory that forgets by age.
 
 use coua::window::Generations;
-use coua_store::{Notes, View};
+use coua_store::Notes;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::cuckoo::{from_bytes, read};
-use crate::error::LoadError;
 use crate::filter::Filter;
 use crate::options::{Length, Options, check_empty};
-use crate::values::{FileName, Secret};
 
 /// A set of keys that forgets keys older than `length`, such as `"7d"` or a `timedelta`; or, with
 /// `items=N`, all but the last N keys.
@@ -54,35 +51,9 @@ impl Window {
         Ok(Self::of(options.build()?, &Notes::default()))
     }
 
-    /// Loads the window from a file of any coua program or package.
-    #[staticmethod]
-    #[pyo3(signature = (path, *, key = None))]
-    fn load(py: Python<'_>, path: FileName, key: Option<Secret>) -> PyResult<Py<Self>> {
-        let View { filter, notes, .. } = read(py, &path.0, key.map(|key| key.0))?;
-        windowed(py, filter, &notes)
-    }
-
-    /// Loads a window from the result of `bytes(window)`, in any object that holds bytes.
-    #[staticmethod]
-    #[pyo3(signature = (data, *, key = None))]
-    fn from_bytes(
-        py: Python<'_>,
-        data: &Bound<'_, PyAny>,
-        key: Option<Secret>,
-    ) -> PyResult<Py<Self>> {
-        windowed(py, from_bytes(py, data, key)?, &Notes::default())
-    }
-
     /// Items forgotten since the window was created or loaded.
     #[getter]
     fn forgotten(slf: &Bound<'_, Self>) -> PyResult<u64> {
         slf.as_super().get().shared.ask(slf.py(), Generations::forgotten)
     }
-}
-
-fn windowed(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<Window>> {
-    if filter.window().is_none() {
-        return Err(LoadError::new_err("the filter has no window; load it with coua.CuckooFilter"));
-    }
-    Py::new(py, Window::of(filter, notes))
 }
