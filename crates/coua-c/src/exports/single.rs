@@ -73,10 +73,7 @@ unsafe fn answer_if_wanted<T>(
 unsafe fn insert(filter: *mut coua_filter, key: Given) -> coua_status {
     with(filter, |filter| {
         let hash = key.hash(filter)?;
-        filter.change(|mut changed| {
-            changed.verbs().insert_one(hash, IfPresent::AddCopy)?;
-            Ok(())
-        })
+        filter.change(|mut it| Ok(it.verbs().insert_one(hash, IfPresent::AddCopy).map(drop)?))
     })
 }
 
