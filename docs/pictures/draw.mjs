@@ -69,9 +69,8 @@ function evictions() {
 
 /** The parts of a hash of 13 bits. */
 function hash(depth, primary, fingerprint, fingerprintBits) {
-  const place = { segment: 0, primary, fingerprint, fingerprintBits };
-  const segments = [{ prefix: "b000000000000000", depth }];
-  return el("div", { class: "ruler" }, rulerParts({ place, segments, buckets: 8 }));
+  const place = { hash: "b000000000000000", segment: 0, primary, fingerprint, fingerprintBits };
+  return el("div", { class: "ruler" }, rulerParts({ place, segments: [{ depth }], buckets: 8 }));
 }
 
 write("buckets.svg", 1, 134, buckets());

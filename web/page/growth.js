@@ -1,8 +1,8 @@
 // Part 6: a filter that grows by splitting, compared with a chain of filters.
 
 import { CuckooFilter } from "./coua.js";
-import { checkAll, stateOf, within } from "./state.js";
-import { chart, el, live, number, paragraph, pause, percent, segmentBars, size, slider, t } from "./ui.js";
+import { checkAll, stateOf } from "./state.js";
+import { chart, el, live, number, paragraph, pause, percent, segmentBars, size, stateSlider, t } from "./ui.js";
 
 const GROW_RATE = 0.001;
 const GROW_FIRST = 60_000;
@@ -53,18 +53,17 @@ function addToChain(chain, keys) {
 }
 
 /** The bits of a hash that the filter keeps, cut in three. */
-export function rulerParts({ place: { segment, primary, fingerprint, fingerprintBits }, segments, buckets }) {
-  const { prefix, depth } = segments[segment];
+export function rulerParts({ place: { hash, segment, primary, fingerprint, fingerprintBits }, segments, buckets }) {
+  const { depth } = segments[segment];
   const part = (name, bits, digits) => el("span", { class: name, style: `flex-grow:${bits}` }, el("b", {}, digits),
     el("small", {}, t(name, { bits: number(bits, 1) })));
-  return [part("rulerSegment", depth, BigInt(`0x${prefix}`).toString(2).padStart(64, "0").slice(0, depth)),
+  return [part("rulerSegment", depth, BigInt(`0x${hash}`).toString(2).padStart(64, "0").slice(0, depth)),
     part("rulerBucket", Math.log2(buckets), number(primary)),
     part("rulerFingerprint", fingerprintBits, fingerprint.toString(2).padStart(fingerprintBits, "0"))];
 }
 
 export function growth(root, save) {
   const state = stateOf("grow", { step: 5 });
-  state.step = within(state.step, 1, GROW_STEPS);
   const text = live();
   const bar = el("div");
   const figure = el("div", { class: "figure" });
@@ -98,11 +97,8 @@ export function growth(root, save) {
     save();
   }
 
-  const items = slider("growItems", { min: 1, max: GROW_STEPS, value: state.step, text: (step) => number(step * GROW_STEP), oninput: (step) => {
-    state.step = step;
-    show();
-  } });
-  root.append(paragraph("grow1"), el("div", { class: "controls" }, items.node),
+  const items = stateSlider("growItems", state, "step", { min: 1, max: GROW_STEPS, text: (step) => number(step * GROW_STEP) }, show);
+  root.append(paragraph("grow1"), el("div", { class: "controls" }, items),
     text, el("p", { class: "small" }, t("growRuler", { key: GROW_KEY })), ruler, el("p", { class: "small" }, t("growSegments")), bar, el("h3", {}, t("growChart")), figure, chainText);
   growth.show = show;
   work ??= measureGrowth(() => growth.show());

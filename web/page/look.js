@@ -67,12 +67,13 @@ function filterParts(context) {
   return newest > 0 ? [el("div", { class: "controls" }, field("lookGeneration", select)), details] : [details];
 }
 
-function tableRows({ length, stored, hashBits, segmentSlots, segments, overflowEntries, extra, withoutSlot }) {
+function tableRows({ length, falsePositiveRate, segmentSlots, segments, overflowEntries, extra, withoutSlot }) {
   const used = segments.reduce((sum, segment) => sum + segment.occupied, 0);
-  const widths = [...new Set(segments.map((segment) => segment.slotBits))].sort((a, b) => b - a);
+  // With the choice bit.
+  const widths = [...new Set(segments.map((segment) => segment.fingerprintBits + 1))].sort((a, b) => b - a);
   return [
     row("lookItems", number(length)),
-    row("lookRate", percent(Math.min(1, stored / 2 ** hashBits))),
+    row("lookRate", percent(falsePositiveRate)),
     row("lookSegments", t("lookSegmentsValue", { n: number(segments.length), slots: number(segmentSlots) })),
     row("lookSlotBits", widths.join(" / ")),
     row("lookLoad", percent(used / (segments.length * segmentSlots))),

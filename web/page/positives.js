@@ -2,7 +2,7 @@
 
 import { CuckooFilter } from "./coua.js";
 import { BIRDS, SMALL, check, checkAll, stateOf, within } from "./state.js";
-import { button, chart, el, filterTable, hex, live, number, paragraph, percent, rich, slider, t } from "./ui.js";
+import { button, chart, el, filterTable, hex, live, number, paragraph, percent, rich, stateSlider, t } from "./ui.js";
 
 const STORED = 45;
 const ITEMS = 1000;
@@ -42,7 +42,6 @@ function measure(bits) {
 
 export function positives(root, save) {
   const state = stateOf("fp", { bits: 8, search: 0 });
-  state.bits = within(state.bits, FEWEST_BITS, MOST_BITS);
   const found = live();
   const place = el("div", { class: "figure" });
   const figure = el("div", { class: "figure" });
@@ -84,13 +83,10 @@ export function positives(root, save) {
     save();
   }
 
-  const bits = slider("fpBits", { min: FEWEST_BITS, max: MOST_BITS, value: state.bits, oninput: (value) => {
-    state.bits = value;
-    show();
-  } });
+  const bits = stateSlider("fpBits", state, "bits", { min: FEWEST_BITS, max: MOST_BITS }, show);
   const { buckets } = new CuckooFilter(SMALL).table();
   root.append(paragraph("fp1"), el("div", { class: "controls" }, button("fpSearch", search)), found, place,
-    paragraph("fp2", { buckets }), el("div", { class: "controls" }, bits.node), text,
+    paragraph("fp2", { buckets }), el("div", { class: "controls" }, bits), text,
     el("h3", {}, t("fpCurve")), figure);
   if (state.search) search();
   show();

@@ -1,8 +1,8 @@
 // Part 7: the memory of filters for some items and rate.
 
 import { plan } from "./coua.js";
-import { stateOf, within } from "./state.js";
-import { el, number, paragraph, size, slider, t } from "./ui.js";
+import { stateOf } from "./state.js";
+import { el, number, paragraph, size, stateSlider, t } from "./ui.js";
 
 const KINDS = [
   ["cuckoo", "sizeCuckoo", "sizeRemoves"],
@@ -15,8 +15,6 @@ const value = (step) => Number((10 ** (step / 10)).toPrecision(2));
 
 export function sizes(root, save) {
   const state = stateOf("size", { items: 80, rate: 30 });
-  state.items = within(state.items, 20, 110);
-  state.rate = within(state.rate, 7, 90);
   const bars = el("div", { class: "bars" });
 
   function show() {
@@ -33,11 +31,9 @@ export function sizes(root, save) {
     save();
   }
 
-  const control = (label, name, min, max) => slider(label, { min, max, value: state[name], text: (step) => number(value(step)), oninput: (step) => {
-    state[name] = step;
-    show();
-  } }).node;
+  const text = (step) => number(value(step));
   root.append(paragraph("size1", { command: "`coua plan`" }), el("div", { class: "controls" },
-    control("sizeItems", "items", 20, 110), control("sizeRate", "rate", 7, 90)), bars);
+    stateSlider("sizeItems", state, "items", { min: 20, max: 110, text }, show),
+    stateSlider("sizeRate", state, "rate", { min: 7, max: 90, text }, show)), bars);
   show();
 }

@@ -100,9 +100,9 @@ export function field(name, control, ...beside) {
 }
 
 /** A labeled slider; `show` moves it. */
-export function slider(name, { min, max, step = 1, value, text = number, oninput }) {
+export function slider(name, { min, max, value, text = number, oninput }) {
   const shown = el("output");
-  const control = el("input", { type: "range", min, max, step, oninput: () => {
+  const control = el("input", { type: "range", min, max, oninput: () => {
     show(control.value);
     oninput(Number(control.value));
   } });
@@ -113,6 +113,15 @@ export function slider(name, { min, max, step = 1, value, text = number, oninput
   }
   show(value);
   return { node: field(name, control, shown), show };
+}
+
+/** A slider for a field of a part's state, which is kept within its limits. */
+export function stateSlider(name, state, key, { min, max, text }, changed) {
+  state[key] = within(state[key], min, max);
+  return slider(name, { min, max, value: state[key], text, oninput: (value) => {
+    state[key] = value;
+    changed();
+  } }).node;
 }
 
 /** The pause between two steps of a picture that plays, for all pictures. */

@@ -1,9 +1,9 @@
 // Part 1: a set, a Bloom filter and a cuckoo filter with the same words.
 
 import { CuckooFilter } from "./coua.js";
-import { BIRDS, check, stateOf, within, wordsIn } from "./state.js";
+import { BIRDS, check, stateOf, wordsIn } from "./state.js";
 import { TextbookBloom } from "./textbook.js";
-import { arrows, button, el, field, filterTable, live, number, paragraph, percent, slider, t } from "./ui.js";
+import { arrows, button, el, field, filterTable, live, number, paragraph, percent, slider, stateSlider, t } from "./ui.js";
 
 const FIRST = 8;
 const CUCKOO = { capacity: 26, rate: 0.01, whenFull: "refuse" };
@@ -17,8 +17,6 @@ const setBytes = (all) => all.reduce((sum, word) => sum + (25 * 3) / 2 + word.le
 
 export function why(root, save) {
   const state = stateOf("why", { words: wordsOf(FIRST), gone: "", asked: "kestrel", bits: 16, hashes: 6 });
-  state.bits = within(state.bits, 1, 20);
-  state.hashes = within(state.hashes, 1, 10);
   const input = el("input", { type: "text", value: state.asked, autocomplete: "off", maxlength: 40 });
   const figure = el("div", { class: "columns" });
   const status = live();
@@ -123,12 +121,8 @@ export function why(root, save) {
     return show(t("whyNotFound"));
   }
 
-  const change = (name) => (value) => {
-    state[name] = value;
-    show();
-  };
-  const size = slider("whySize", { min: 1, max: 20, value: state.bits, text: (rows) => number(ROW * rows), oninput: change("bits") });
-  const hashes = slider("whyHashes", { min: 1, max: 10, value: state.hashes, oninput: change("hashes") });
+  const size = stateSlider("whySize", state, "bits", { min: 1, max: 20, text: (rows) => number(ROW * rows) }, () => show());
+  const hashes = stateSlider("whyHashes", state, "hashes", { min: 1, max: 10 }, () => show());
   const count = slider("whyCount", { min: 0, max: CUCKOO.capacity, value: 0, oninput: (n) => {
     Object.assign(state, { words: wordsOf(n), gone: "" });
     show();
@@ -140,7 +134,7 @@ export function why(root, save) {
   new ResizeObserver(drawLines).observe(figure);
   root.append(paragraph("why1"), paragraph("why2"),
     el("div", { class: "controls" }, field("word", input), button("add", add), button("remove", remove), button("whySearch", search)),
-    el("div", { class: "controls" }, size.node, hashes.node, count.node),
+    el("div", { class: "controls" }, size, hashes, count.node),
     status, figure, paragraph("whyHint"));
   show();
 }

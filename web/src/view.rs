@@ -137,9 +137,8 @@ pub(crate) struct TableShown {
     generation: Option<u64>,
     buckets: u64,
     segment_slots: u64,
-    hash_bits: f64,
     length: u64,
-    stored: u64,
+    false_positive_rate: f64,
     /// Whether keys are hashed with a secret key.
     is_keyed: bool,
     segments: Vec<SegmentShown>,
@@ -157,10 +156,8 @@ const FEW_SLOTS: u64 = 1024;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SegmentShown {
-    prefix: String,
     depth: u32,
     occupied: u32,
-    slot_bits: u32,
     fingerprint_bits: u32,
 }
 
@@ -189,9 +186,8 @@ impl TableShown {
             generation: view.generation,
             buckets: view.buckets,
             segment_slots: view.segment_slots,
-            hash_bits: view.hash_bits,
             length: view.len,
-            stored: view.stored,
+            false_positive_rate: (view.stored as f64 / view.hash_bits.exp2()).min(1.0),
             is_keyed: view.hasher(None).is_err(),
             segments: view.segments.iter().map(SegmentShown::of).collect(),
             slots: slots.iter().map(SlotShown::of).collect(),
@@ -205,10 +201,9 @@ impl TableShown {
 impl SegmentShown {
     fn of(segment: &SegmentInfo) -> Self {
         Self {
-            prefix: format!("{:016x}", segment.prefix),
             depth: segment.depth,
             occupied: segment.occupied,
-            slot_bits: segment.slot_bits,
+            // Without the choice bit.
             fingerprint_bits: segment.slot_bits - 1,
         }
     }
