@@ -55,7 +55,7 @@ function filterParts(context) {
   const newest = tables.length - 1;
   const chosen = tables[state.table] ? state.table : newest;
   tables.forEach(({ generation, length }, n) => {
-    const name = generation === undefined ? t("lookTemplate") : `${generation}: ${number(length)}`;
+    const name = generation === null ? t("lookTemplate") : `${generation}: ${number(length)}`;
     select.append(el("option", { value: n, selected: n === chosen }, name));
   });
 

@@ -4,11 +4,10 @@ import { plan } from "./coua.js";
 import { stateOf } from "./state.js";
 import { el, number, paragraph, size, stateSlider, t } from "./ui.js";
 
+/** Names, and what each kind can do, in the order of the plan. */
 const KINDS = [
-  ["cuckoo", "sizeCuckoo", "sizeRemoves"],
-  ["bloom", "sizeBloom", "sizeInserts"], ["blockedBloom", "sizeBlockedBloom", "sizeInserts"],
-  ["quotient", "sizeQuotient", "sizeRemoves"], ["binaryFuse", "sizeBinaryFuse", "sizeFixed"],
-  ["hashSet", "sizeHashSet", "sizeExact"],
+  ["sizeCuckoo", "sizeRemoves"], ["sizeBloom", "sizeInserts"], ["sizeBlockedBloom", "sizeInserts"],
+  ["sizeQuotient", "sizeRemoves"], ["sizeBinaryFuse", "sizeFixed"], ["sizeHashSet", "sizeExact"],
 ];
 /** Sliders have ten steps for each power of ten. */
 const value = (step) => Number((10 ** (step / 10)).toPrecision(2));
@@ -20,13 +19,13 @@ export function sizes(root, save) {
   function show() {
     const items = value(state.items);
     const found = plan(items, 1 / value(state.rate));
-    const most = Math.max(...KINDS.map(([kind]) => found[kind] ?? 0));
-    bars.replaceChildren(...KINDS.map(([kind, name, can]) => {
-      const bytes = found[kind];
+    const most = Math.max(...found);
+    bars.replaceChildren(...KINDS.map(([name, can], n) => {
+      const bytes = found[n];
       const text = bytes === null ? t("sizeCannot")
         : t("sizePerItem", { size: size(bytes), bits: number((8 * bytes) / items, 1) });
       return el("div", { class: "bar" }, el("span", {}, t(name), el("small", {}, t(can))),
-        el("span", { class: "track" }, el("i", { style: `width:${(100 * (bytes ?? 0)) / most}%` })), el("span", {}, text));
+        el("span", { class: "track" }, el("i", { style: `width:${(100 * bytes) / most}%` })), el("span", {}, text));
     }));
     save();
   }

@@ -1,7 +1,7 @@
 // Part 2: the place of a key, step by step.
 
 import { CuckooFilter } from "./coua.js";
-import { BIRDS, SMALL, check, stateOf } from "./state.js";
+import { BIRDS, BUCKET_SLOTS, SMALL, check, stateOf } from "./state.js";
 import { el, field, fill, filterTable, fly, hex, number, paragraph, slotsOf, steps, t, words } from "./ui.js";
 
 export function two(root, save) {
@@ -28,15 +28,16 @@ export function two(root, save) {
     const old = slotsOf(before);
     const slot = [...slotsOf(after).values()].find(({ n, r }) => old.get(n)?.r !== r);
     const fraction = Number(BigInt(`0x${place.hash}`)) / 2 ** 64;
+    const at = Math.floor(slot.n / BUCKET_SLOTS);
     const other = slot.c ? place.primary : place.alternate;
     const values = {
       hash: place.hash, buckets, fraction: fraction.toFixed(4), product: (fraction * buckets).toFixed(2),
       primary: place.primary, alternate: place.alternate, step: place.step, bits: place.fingerprintBits,
       fingerprint: hex(place.fingerprint, place.fingerprintBits),
-      where: t(slot.c ? "twoWhereAlternate" : "twoWherePrimary"), choice: slot.c, at: slot.b, other,
+      where: t(slot.c ? "twoWhereAlternate" : "twoWherePrimary"), choice: slot.c, at, other,
     };
     values.here = t(slot.c ? "twoBack" : "twoForth", values);
-    values.there = `${other} ${slot.c ? "+" : "−"} ${place.step} → ${slot.b}`;
+    values.there = `${other} ${slot.c ? "+" : "−"} ${place.step} → ${at}`;
     return { place, after, slot, values };
   }
 

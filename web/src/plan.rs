@@ -4,40 +4,28 @@
 
 use coua::CuckooFilter;
 use coua::sizing::peers;
-use serde::Serialize;
 
 use crate::state::with;
 
-/// Bytes; missing where a structure cannot reach the rate.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Sizes {
-    cuckoo: Option<u64>,
-    bloom: Option<u64>,
-    blocked_bloom: Option<u64>,
-    quotient: Option<u64>,
-    binary_fuse: Option<u64>,
-    hash_set: u64,
-}
-
-/// Plans for `items` items at this false-positive rate (JSON).
+/// The bytes of each kind of `../page/sizes.js`, for `items` items at this false-positive rate (JSON); null where a kind
+/// cannot reach the rate.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn plan(items: f64, rate: f64) -> i32 {
     let sizes = sizes(items as u64, rate);
     with(|state| state.answer(&sizes, 0))
 }
 
-fn sizes(items: u64, rate: f64) -> Sizes {
-    let cuckoo =
-        CuckooFilter::builder().capacity(items).rate(rate).plan().ok().map(|plan| plan.bytes);
-    Sizes {
-        cuckoo,
-        bloom: peers::bloom(items, rate),
-        // A block of 256 bits reaches low rates only by being almost empty.
-        blocked_bloom: peers::blocked_bloom(items, rate)
-            .filter(|&bytes| bytes < items.saturating_mul(125).max(1 << 20)),
-        quotient: peers::quotient(items, rate),
-        binary_fuse: peers::binary_fuse(items, rate),
-        hash_set: peers::hash_set(items, 8),
-    }
+fn sizes(items: u64, rate: f64) -> [Option<u64>; 6] {
+    let cuckoo = CuckooFilter::builder().capacity(items).rate(rate).plan();
+    // A block of 256 bits reaches low rates only by being almost empty.
+    let blocked_bloom = peers::blocked_bloom(items, rate)
+        .filter(|&bytes| bytes < items.saturating_mul(125).max(1 << 20));
+    [
+        cuckoo.ok().map(|plan| plan.bytes),
+        peers::bloom(items, rate),
+        blocked_bloom,
+        peers::quotient(items, rate),
+        peers::binary_fuse(items, rate),
+        Some(peers::hash_set(items, 8)),
+    ]
 }

@@ -133,7 +133,7 @@ impl Located {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TableShown {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Null: not a generation of a window.
     generation: Option<u64>,
     buckets: u64,
     segment_slots: u64,
@@ -166,8 +166,6 @@ struct SegmentShown {
 struct SlotShown {
     /// Its number in the segment.
     n: u64,
-    /// The bucket of its item.
-    b: u64,
     /// The other bucket of its item.
     o: u64,
     /// The fingerprint.
@@ -213,7 +211,6 @@ impl SlotShown {
     fn of(slot: &Slot) -> Self {
         Self {
             n: slot.number,
-            b: slot.bucket,
             o: slot.other_bucket,
             f: slot.fingerprint,
             c: slot.is_alternate.into(),

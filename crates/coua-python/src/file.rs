@@ -64,10 +64,7 @@ pub(crate) fn open(
     let is_readonly = take(&keywords, "readonly")?.unwrap_or(false);
     wanted.take_window(length, "window_", &keywords)?;
     check_empty(&keywords)?;
-    let mut options = StoreOptions::new();
-    if let Some(key) = wanted.key {
-        options = options.key(key);
-    }
+    let options = StoreOptions::new().key(wanted.key);
     let state = if is_readonly {
         let view = py.detach(|| options.read(&path)).map_err(|error| error::store(&error))?;
         State::Read(view)

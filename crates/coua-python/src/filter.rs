@@ -8,7 +8,6 @@ use coua::{IfPresent, Insertion, KeyHash, KeyHasher};
 use coua_store::Notes;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::batch::{Batch, Nulls, Outcome};
 use crate::collect::batch_of;
@@ -41,7 +40,7 @@ pub(crate) struct Filter {
 }
 
 /// The note of a file about how the program makes keys: JSON.
-const KEY_NOTE: &str = "coua/keys";
+pub(crate) const KEY_NOTE: &str = "coua/keys";
 
 impl Filter {
     pub(crate) fn new(state: State) -> Self {
@@ -69,16 +68,6 @@ impl Filter {
             note.and_then(|note| notes.set(KEY_NOTE, note).ok());
             notes
         })
-    }
-
-    /// How the program makes keys: a `dict` from JSON.
-    pub(crate) fn options_of_keys<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let notes = self.notes(py)?;
-        let load = |note| py.import("json")?.call_method1("loads", (PyBytes::new(py, note),));
-        notes.get(KEY_NOTE).map(load).transpose()
     }
 
     /// A copy as it is now.

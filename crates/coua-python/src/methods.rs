@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 
 use crate::error;
-use crate::filter::Filter;
+use crate::filter::{Filter, KEY_NOTE};
 use crate::key;
 use crate::state::State;
 use crate::values::{FileName, Secret, Whole};
@@ -252,8 +252,10 @@ impl Filter {
     /// The key options with which the program `coua` made this file: `find`, the options that selected keys, and
     /// `normalize`, such as `["ignore-case"]`. Look up keys made in the same way. `None` if the file has none.
     #[getter]
-    fn key_options<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        slf.get().options_of_keys(slf.py())
+    fn key_options<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let notes = self.notes(py)?;
+        let load = |note| py.import("json")?.call_method1("loads", (PyBytes::new(py, note),));
+        notes.get(KEY_NOTE).map(load).transpose()
     }
 
     /// An independent copy in memory.

@@ -100,10 +100,7 @@ pub(crate) fn load(
     path: PathBuf,
     key: Option<Secret>,
 ) -> PyResult<Py<PyAny>> {
-    let mut options = Options::new().access(Access::Load);
-    if let Some(Secret(key)) = key {
-        options = options.key(key);
-    }
+    let options = Options::new().access(Access::Load).key(key.map(|key| key.0));
     let view = aside(class.py(), move || options.read(path))?;
     let View { filter, notes, .. } = view.map_err(|error| error::store(&error))?;
     of_class(class, filter, &notes)

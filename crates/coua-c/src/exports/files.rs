@@ -33,7 +33,7 @@ pub unsafe extern "C" fn coua_load(
 ) -> coua_status {
     make(created, || {
         // Read, not mapped: what happens to the file later must not end this process.
-        let options = keyed(Options::new().access(Access::Load), pointer::secret(key)?);
+        let options = Options::new().access(Access::Load).key(pointer::secret(key)?);
         Ok(coua_filter::loaded(options.read(pointer::path(path, "path")?)?))
     })
 }
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn coua_store_open(
         }?;
         // What cannot be built leaves no file.
         let new = if lock.is_new() { Some(wanted.requirements.build()?) } else { None };
-        let store = keyed(Options::new(), wanted.key).write_locked(lock, new.map(|new| || new))?;
+        let store = Options::new().key(wanted.key).write_locked(lock, new.map(|new| || new))?;
         wanted.check(store.filter())?;
         Ok(State::Written(Box::new(store)).into())
     })
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn coua_store_read(
     created: *mut *mut coua_filter,
 ) -> coua_status {
     make(created, || {
-        let options = keyed(Options::new(), pointer::secret(key)?);
+        let options = Options::new().key(pointer::secret(key)?);
         let view: View = options.read(pointer::path(path, "path")?)?;
         Ok(State::Read(Box::new(view)).into())
     })
@@ -125,11 +125,4 @@ pub unsafe extern "C" fn coua_store_commit(filter: *mut coua_filter) -> coua_sta
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coua_store_close(filter: *mut coua_filter) -> coua_status {
     with(filter, coua_filter::close)
-}
-
-fn keyed(options: Options, key: Option<[u8; 16]>) -> Options {
-    match key {
-        Some(key) => options.key(key),
-        None => options,
-    }
 }

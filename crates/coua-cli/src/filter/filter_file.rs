@@ -29,7 +29,7 @@ pub(crate) fn verify(path: &Path, secret: &Secret) -> Result<Verified> {
     check_there(path)?;
     platform::explain_shortened(path);
     let name = path.display().to_string();
-    let found = with_key(Options::new(), secret)?.verify(path);
+    let found = Options::new().key(secret.key()?).verify(path);
     let found = found.map_err(|error| failed(name.clone(), &error))?;
     check_key(secret, found.hasher, &name)?;
     Ok(found)
@@ -44,7 +44,7 @@ pub(crate) fn read(path: &Path, secret: &Secret) -> Result<View> {
 pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<View> {
     check_there(path)?;
     platform::explain_shortened(path);
-    let view = with_key(options, secret)?.read(path);
+    let view = options.key(secret.key()?).read(path);
     let view = view.map_err(|error| failed(path.display().to_string(), &error))?;
     check_key(secret, view.filter.hasher(), &path.display().to_string())?;
     Ok(view)
@@ -74,13 +74,6 @@ fn check_key(secret: &Secret, hasher: KeyHasher, name: &str) -> Result<()> {
     let reason =
         "the filter was created without a secret key; drop --secret, or use another filter";
     Err(Failure::at(name, reason))
-}
-
-fn with_key(options: Options, secret: &Secret) -> Result<Options> {
-    Ok(match secret.key()? {
-        Some(key) => options.key(key),
-        None => options,
-    })
 }
 
 /// Options for a filter that the records of `inputs` look up or change.
@@ -208,7 +201,7 @@ impl LockedFile {
     pub(crate) fn open_or_build(self, wanted: &FilterSpec, inputs: &Survey) -> Result<FileFilter> {
         if self.lock.is_new() {
             let filter = wanted.build()?;
-            let options = with_key(Options::new(), &wanted.secret)?;
+            let options = Options::new().key(wanted.secret.key()?);
             let store = options.write_locked(self.lock, Some(move || filter));
             let store = store.map_err(|error| failed(self.name.clone(), &error))?;
             return FileFilter::new(store, self.name, Saved::Nothing);
@@ -222,7 +215,7 @@ impl LockedFile {
     /// Opens the filter in the file for writing.
     pub(crate) fn open(self, options: Options, secret: &Secret) -> Result<FileFilter> {
         platform::explain_shortened(self.lock.target());
-        let options = with_key(options, secret)?;
+        let options = options.key(secret.key()?);
         let (store, name) =
             (options.write_locked(self.lock, None::<fn() -> Generations>), self.name);
         let store = store.map_err(|error| failed(name.clone(), &error))?;

@@ -64,9 +64,9 @@ impl Options {
         Self::default()
     }
 
-    /// The filter's secret SipHash key.
-    pub fn key(mut self, key: [u8; 16]) -> Self {
-        self.loading.key = Some(key);
+    /// The secret SipHash key of the filter, if it has one.
+    pub fn key(mut self, key: impl Into<Option<[u8; 16]>>) -> Self {
+        self.loading.key = key.into();
         self
     }
 
