@@ -4,10 +4,10 @@ use super::key_args::{Bytes, KeyArgs, TimeSource};
 use super::value;
 use crate::input::{Coding, Inputs, Until};
 use crate::key::{Dialect, DoneRecords, Hashing, Keys, Known, OnMissing, Wanted};
+use crate::platform;
 use crate::record::RecordFormat;
 use crate::run::InputPlan;
 use crate::runs::JobSpec;
-use crate::runs::path_of;
 use crate::terminal::{Failure, Result};
 use clap::Args;
 use coua::KeyHasher;
@@ -125,7 +125,7 @@ impl InputArgs {
         read.map_err(|error| Failure::io(list.display(), &error))?;
         let end = if text.contains(&0) { 0 } else { b'\n' };
         let named = text.split(|byte| *byte == end).filter(|name| !name.is_empty());
-        let named = named.map(|name| path_of(name).ok_or(name));
+        let named = named.map(|name| platform::path_of(name).ok_or(name));
         let named = named.collect::<Result<Vec<_>, _>>().map_err(|name| {
             let name = String::from_utf8_lossy(name);
             Failure::at(

@@ -120,9 +120,9 @@ pub(crate) struct DedupArgs {
     /// Undo what the same run has done, and start over
     ///
     /// The run is one that wrote the same output, whether it was interrupted or completed. What it printed is removed
-    /// from the filter before the output is emptied. Without this option, coua never empties an output whose records
-    /// the filter remembers: it adds to it with --append or --resume, and otherwise refuses. If the run has
-    /// completed, and its inputs are unchanged, the same command does nothing.
+    /// from the filter before the output is emptied. Without this option, coua never empties an output while the filter
+    /// holds items: it adds to it with --append or --resume, and otherwise refuses. If the run has completed, and its
+    /// inputs are unchanged, the same command does nothing.
     #[arg(long, help_heading = "Memory", hide_short_help = true, conflicts_with = "resume")]
     restart: bool,
 

@@ -6,8 +6,7 @@ use crate::filter::server;
 use crate::filter::spec::age_name;
 use crate::filter::{Location, OnFull, Secret, check_files, filter_file};
 use crate::key::KeySpec;
-use crate::resume;
-use crate::runs::Runs;
+use crate::runs::{Place, Role, Run, Runs};
 use crate::terminal::{
     Failure, FilterFigures, Report, ReportFormat, Result, Stream, counted, grouped, print, size,
     write_limit,
@@ -66,7 +65,7 @@ fn of_file(path: &Path, secret: &Secret) -> Result<Report> {
     if let Some(keys) = KeySpec::of(&state.notes, path.display())? {
         keys.write_report(&mut report);
     }
-    resume::write_report(&Runs::of(&state.notes, path.display())?, &mut report);
+    write_runs(&Runs::of(&state.notes, path.display())?, &mut report);
     Ok(report)
 }
 
@@ -145,5 +144,60 @@ fn generation_object(generation: Generation<'_>) -> Value {
         "items": filter.len(),
         "load": filter.load_factor(),
         "memory_bytes": filter.memory_bytes() as u64,
+    })
+}
+
+/// Adds the runs: unfinished ones first, and the newest first. The field names are part of the interface.
+fn write_runs(runs: &Runs, report: &mut Report) {
+    let (ended, unended): (Vec<_>, Vec<_>) = runs.newest().partition(|run| run.has_ended);
+    let objects: Vec<_> = unended.iter().chain(&ended).map(|run| object(run)).collect();
+    for (run, object) in unended.iter().zip(&objects) {
+        report.row("unfinished run", done(run));
+        let obstacle = object["obstacle"].as_str().map(|it| format!("not possible: {it}"));
+        let remedy = obstacle.unwrap_or_else(|| "the same command with --resume".to_owned());
+        report.row("to resume it", remedy);
+    }
+    report.field("unfinished_run", objects.first().filter(|_| !unended.is_empty()).cloned());
+    report.field("runs", objects);
+    let ended = (!ended.is_empty()).then(|| {
+        format!("{}, remembered for --resume (--json lists them)", grouped(ended.len() as u64))
+    });
+    report.row_if_any("ended runs", ended);
+}
+
+fn done(run: &Run) -> String {
+    format!("{}, {} done", run.name(), counted(run.records, "record"))
+}
+
+/// The JSON of a run.
+fn object(run: &Run) -> Value {
+    json!({
+        "command": run.job.command,
+        "has_ended": run.has_ended,
+        "records": run.records,
+        "inputs": run.inputs().map(position).collect::<Vec<_>>(),
+        "outputs": run.outputs().map(position).collect::<Vec<_>>(),
+        // The reason why it cannot be resumed.
+        "obstacle": obstacle(run),
+    })
+}
+
+/// The position of a run in a file.
+fn position(place: &Place) -> Value {
+    let mut position = json!({"file": place.path.display().to_string(), "offset": place.offset});
+    let found = place.path.metadata().ok().filter(|_| place.role == Role::Input);
+    if let Some(found) = found {
+        position["size"] = found.len().into();
+    }
+    position
+}
+
+fn obstacle(run: &Run) -> Option<String> {
+    let stream = run.is_stream().then(|| "its input is read only once".to_owned());
+    stream.or_else(|| {
+        run.places.iter().find_map(|place| {
+            let moved = place.check_length().err()?;
+            Some(format!("{}: {moved}", place.path.display()))
+        })
     })
 }

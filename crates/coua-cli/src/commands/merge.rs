@@ -3,8 +3,7 @@
 use crate::args::{Quiet, SecretArgs};
 use crate::filter::{LockedFile, NoRoom, check_files, filter_file};
 use crate::key::KeySpec;
-use crate::resume;
-use crate::runs::{Runs, others};
+use crate::runs::{Run, Runs, others};
 use crate::terminal::{Failure, Result, Verbosity};
 use coua::MergeError;
 use coua_store::{Notes as FilterNotes, View};
@@ -91,7 +90,7 @@ fn remembered(
             continue;
         }
         let runs = Runs::of(&found, path.display())?;
-        if let Some(words) = resume::list(&runs).filter(|_| !output.is_at(path)) {
+        if let Some(words) = run_names(&runs).filter(|_| !output.is_at(path)) {
             let path = path.display();
             verbosity.say(format_args!("{path}: the result does not include its runs: {words}"));
         }
@@ -117,4 +116,16 @@ fn common_keys(files: &[PathBuf], all: &[FilterNotes]) -> Result<Option<KeySpec>
         common.check_same(first.display(), &keys, path.display())?;
     }
     Ok(common.map(|(_, keys)| keys))
+}
+
+/// The most runs that a message lists.
+const MOST_LISTED: usize = 10;
+
+/// The names of a filter's runs, for a message. `None` without runs.
+fn run_names(runs: &Runs) -> Option<String> {
+    let mut words: Vec<_> = runs.newest().take(MOST_LISTED).map(Run::name).collect();
+    if runs.by_number.len() > MOST_LISTED {
+        words.push(format!("{} more", runs.by_number.len() - MOST_LISTED));
+    }
+    (!words.is_empty()).then(|| words.join(", "))
 }

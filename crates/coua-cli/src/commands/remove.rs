@@ -37,6 +37,8 @@ pub(crate) struct RemoveArgs {
     report: Option<Which>,
 
     /// Write the report to FILE instead of standard output
+    ///
+    /// FILE must be new or empty while the filter holds items.
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output", requires = "report")]
     output: Option<PathBuf>,
 

@@ -38,7 +38,7 @@ pub(super) enum Saved {
     Empty,
     /// The content before this run.
     Before,
-    /// Records committed along the way, by this run or the one that it resumes.
+    /// Records committed along the way.
     Some,
 }
 
@@ -64,7 +64,7 @@ impl FileFilter {
     pub(crate) fn close(mut self) -> Result<Generations> {
         self.write_notes()?;
         self.write_key_spec()?;
-        let saved = self.saved();
+        let saved = self.saved;
         let name = self.name;
         self.store.finish().map_err(|error| not_saved(&name, saved, &error))
     }
@@ -89,11 +89,6 @@ impl FileFilter {
             answers.record(&outcomes, result);
         }
         result
-    }
-
-    /// The content of the file if saving fails.
-    fn saved(&self) -> Saved {
-        if self.runs.is_resumed { Saved::Some } else { self.saved }
     }
 
     /// Writes the runs to the notes, which the next commit makes durable.
@@ -153,7 +148,7 @@ impl RunFilter for FileFilter {
         if stage == Stage::Checkpoint {
             self.write_key_spec()?;
         }
-        let (name, saved) = (self.name.clone(), self.saved());
+        let (name, saved) = (self.name.clone(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {
             // The run ends early, here.
             Reason::Unsynced(source) if stage == Stage::Checkpoint => {

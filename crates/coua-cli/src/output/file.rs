@@ -74,10 +74,16 @@ impl Output {
         Ok(output)
     }
 
-    /// Removes the file if this run created it: the run is refused, and the file is empty.
+    /// Locks a named file, so that no other run writes to it.
+    pub(super) fn lock(&self) -> Result<()> {
+        let path = self.path.as_ref().filter(|_| self.regular.is_some());
+        path.map_or(Ok(()), |path| lock(&self.file, path))
+    }
+
+    /// Removes the file if this run created it, and nothing was written to it: the run is refused.
     pub(super) fn withdraw(&self) {
         if let Some(path) = self.path.as_ref().filter(|_| self.is_new) {
-            fs::remove_file(resolved(path)).ok();
+            remove_empty(path);
         }
     }
 
@@ -103,14 +109,6 @@ impl Output {
             _ => lacks_end(path, bytes, end).map_err(failed)?,
         };
         Ok(())
-    }
-
-    /// Continues a file that an interrupted run has written, and truncates it to `place`.
-    pub(super) fn resume(place: &Place, spec: OutputSpec<'_>) -> Result<Self> {
-        let compression = spec.to.compression(Some(&place.path));
-        let mut output = Self::existing(&place.path, compression, spec)?;
-        output.truncate(place)?;
-        Ok(output)
     }
 
     /// Opens an existing file.
@@ -286,6 +284,23 @@ impl Output {
             self.is_empty = false;
         }
         Ok(())
+    }
+}
+
+/// Locks a file as long as it is open. Returns an error if another run has locked it.
+pub(super) fn lock(file: &File, path: &Path) -> Result<()> {
+    if platform::try_lock(file) {
+        return Ok(());
+    }
+    let reason = "another run is writing to it; wait for its end, or choose another output";
+    Err(Failure::at(path.display(), reason))
+}
+
+/// Removes a file that is still empty.
+pub(super) fn remove_empty(path: &Path) {
+    if path.metadata().is_ok_and(|found| found.len() == 0) {
+        // An empty file that cannot be removed does no harm.
+        fs::remove_file(resolved(path)).ok();
     }
 }
 

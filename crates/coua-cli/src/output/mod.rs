@@ -22,7 +22,7 @@ use crate::terminal::{Failure, Result};
 use file::Output;
 use per_input::PerInput;
 
-/// Outputs that are open.
+/// Outputs that are open. If the run is refused before it begins to write, the files that it has created are removed.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     /// The main one, and perhaps a second one.
@@ -30,74 +30,75 @@ pub(crate) struct Outputs {
     /// All outputs, if the main one is one of several, one per input.
     per_input: Option<PerInput>,
     pub(crate) format: OutputFormat,
+    /// Records may be written.
+    has_begun: bool,
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        if !self.has_begun {
+            self.all.iter().for_each(Output::withdraw);
+            self.per_input.iter().for_each(PerInput::withdraw);
+        }
+    }
 }
 
 impl Outputs {
-    /// Opens new outputs: files are emptied after all of them have passed the checks.
+    /// Opens and locks the outputs. None is emptied or cut off yet.
     pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
-        let mut outputs = Self::resume(&[], spec)?;
-        if spec.to.appends {
-            if let Err(failure) = outputs.all.iter_mut().try_for_each(Output::append) {
-                outputs.withdraw();
-                return Err(failure);
-            }
-            return Ok(outputs);
-        }
-        if let Some(per_input) = &outputs.per_input {
-            per_input.empty()?;
-        }
-        outputs.all.iter_mut().try_for_each(Output::empty)?;
-        Ok(outputs)
-    }
-
-    /// Removes the files that this run has created: it is refused, and they are empty.
-    fn withdraw(&self) {
-        self.all.iter().for_each(Output::withdraw);
-        self.per_input.iter().for_each(PerInput::withdraw);
-    }
-
-    /// Opens the outputs of an interrupted run, which ended at `places`, one for each.
-    pub(crate) fn resume(mut places: &[Place], spec: OutputSpec<'_>) -> Result<Self> {
-        let mut outputs = Self { all: Vec::new(), per_input: None, format: OutputFormat::Selected };
+        let format = OutputFormat::Selected;
+        let mut outputs = Self { all: Vec::new(), per_input: None, format, has_begun: false };
         let is_any = |to: &&Destination| !matches!(to, Destination::Folder(it) if it.is_empty());
-        for destination in spec.to.all().filter(is_any) {
-            let own;
-            (own, places) = places.split_at(places.len().min(destination.paths().len()));
-            let opened = outputs.open_at(destination, own, spec);
-            match opened.and_then(|output| outputs.check_apart(output)) {
-                Ok(output) => outputs.all.push(output),
-                Err(failure) => {
-                    outputs.withdraw();
-                    return Err(failure);
-                }
-            }
-        }
+        let mut destinations = spec.to.all().filter(is_any);
+        destinations.try_for_each(|to| outputs.open_one(to, spec))?;
         Ok(outputs)
     }
 
-    /// Opens an output, or the first one of several.
-    fn open_at(&mut self, to: &Destination, at: &[Place], spec: OutputSpec<'_>) -> Result<Output> {
-        let (per_input, mut output) = match (to, at) {
-            (Destination::Folder(files), places) => PerInput::open(files, places, spec)?,
-            (_, [place]) => return Output::resume(place, spec),
-            _ => return Output::open(to, spec),
+    fn open_one(&mut self, to: &Destination, spec: OutputSpec<'_>) -> Result<()> {
+        let output = if let Destination::Folder(files) = to {
+            self.per_input.insert(PerInput::new(files, spec)?).create(spec)?
+        } else {
+            let output = Output::open(to, spec)?;
+            self.check_apart(&output)?;
+            output.lock()?;
+            output
         };
-        if let [first, ..] = at {
-            output.truncate(first)?;
-        }
-        self.per_input = Some(per_input);
-        Ok(output)
+        self.all.push(output);
+        Ok(())
     }
 
     /// Returns an error if an output is the same file as another one.
-    fn check_apart(&self, output: Output) -> Result<Output> {
+    fn check_apart(&self, output: &Output) -> Result<()> {
         let is_it = |other: &Output| other.regular.is_some() && other.regular == output.regular;
-        let is_second = !self.all.is_empty();
-        let per_input = self.per_input.as_ref().zip(output.regular).filter(|_| is_second);
+        let per_input = self.per_input.as_ref().zip(output.regular);
         if self.all.iter().any(is_it) || per_input.is_some_and(|(all, file)| all.contains(file)) {
             return Err(Failure::at(&output.name, "is also the output; choose another file"));
         }
-        Ok(output)
+        Ok(())
+    }
+
+    /// Begins new outputs: goes to the ends of files if the run appends, or else empties them.
+    pub(crate) fn begin(&mut self, to: &Destinations) -> Result<()> {
+        if to.appends {
+            self.all.iter_mut().try_for_each(Output::append)?;
+        } else {
+            self.per_input.iter().try_for_each(PerInput::empty)?;
+            self.all.iter_mut().try_for_each(Output::empty)?;
+        }
+        self.has_begun = true;
+        Ok(())
+    }
+
+    /// Continues the outputs of an interrupted run, which ended at `places`, one for each file.
+    pub(crate) fn resume(&mut self, places: &[Place]) -> Result<()> {
+        self.has_begun = true;
+        let of_main = self.per_input.as_ref().map_or(1, |it| it.places.len());
+        let (main, tee) = places.split_at(of_main.min(places.len()));
+        if let Some(per_input) = &mut self.per_input {
+            per_input.places = main.to_vec();
+        }
+        let mut firsts = self.all.iter_mut().zip([main, tee]);
+        firsts.try_for_each(|(output, at)| at.first().map_or(Ok(()), |it| output.truncate(it)))
     }
 
     /// Writes the selected records of a block.

@@ -10,7 +10,7 @@ use crate::runs::{Place, Role};
 use crate::terminal::{CancelToken, Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
-use std::fs::{self, File};
+use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -188,16 +188,6 @@ impl OutputSpec<'_> {
         })
     }
 
-    /// Returns an error if an output cannot be written. Called before inputs are copied, which takes long: never those
-    /// of a folder, which are files.
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        let files = self.to.all().map_while(|output| match output {
-            Destination::Folder(_) => None,
-            Destination::Standard | Destination::File(_) => Some(output.path()),
-        });
-        files.flatten().try_for_each(check_writable)
-    }
-
     /// Returns an error if records would be appended to others that are compressed in another way.
     fn check_compression(&self, path: &Path) -> Result<()> {
         let has_content = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
@@ -223,23 +213,6 @@ impl OutputSpec<'_> {
             format!("is {is}, so {added} data cannot be appended; choose another output{option}");
         Err(Failure::at(path.display(), reason))
     }
-}
-
-/// Returns an error if a file cannot be written. Creates it for a moment if it does not exist.
-fn check_writable(path: &Path) -> Result<()> {
-    let opened = match fs::metadata(path) {
-        // Opening a pipe would wait for its reader.
-        Ok(found) if !found.is_file() && !found.is_dir() => Ok(()),
-        Ok(_) => File::options().write(true).open(path).map(drop),
-        // A link that leads nowhere.
-        Err(_) if path.is_symlink() => Ok(()),
-        Err(_) => File::options()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .and_then(|_| fs::remove_file(path)),
-    };
-    opened.map_err(|error| Failure::io(path.display(), &error))
 }
 
 /// The identity of standard output, if it is a regular file.

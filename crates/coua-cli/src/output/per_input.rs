@@ -1,6 +1,6 @@
 //! The outputs of a run that has one for each input, one of them open at a time.
 
-use super::file::{Output, check_readable, resolved, sync_name};
+use super::file::{Output, check_readable, lock, remove_empty, resolved, sync_name};
 use super::output_folder::OutputFolder;
 use super::output_spec::OutputSpec;
 use crate::platform::Identity;
@@ -26,6 +26,8 @@ pub(super) struct PerInput {
     is_followed: bool,
     /// Files and folders that were not there before.
     created: Vec<PathBuf>,
+    /// The first outputs, which are locked as long as they are open here.
+    locked: Vec<File>,
     unsynced: Vec<Unsynced>,
 }
 
@@ -46,45 +48,33 @@ impl Unsynced {
 /// 0.26 s by four, and 0.15 s by sixteen.
 const SYNCED_AT_ONCE: usize = 8;
 
+/// The most outputs that are locked: each lock takes an open file. A second run of the same command meets the first
+/// outputs at once.
+const MOST_LOCKED: usize = 8;
+
 impl PerInput {
-    /// Opens the first output. Creates those that do not exist; none is emptied yet. `places` are the ends of those that
-    /// earlier runs have written.
-    pub(super) fn open(
-        files: &OutputFolder,
-        places: &[Place],
-        spec: OutputSpec<'_>,
-    ) -> Result<(Self, Output)> {
+    /// The outputs before they are created.
+    pub(super) fn new(files: &OutputFolder, spec: OutputSpec<'_>) -> Result<Self> {
         let start = |path: &PathBuf| {
             let path = std::path::absolute(path);
             let path = path.map_err(|error| Failure::io("--output-dir", &error))?;
             Ok(Place::start(Role::Output, &path))
         };
-        let places = match places {
-            [] => files.paths.iter().map(start).collect::<Result<Vec<_>>>()?,
-            places => places.to_vec(),
-        };
-        let mut outputs = Self::of(files, places, spec);
-        match outputs.create(spec).and_then(|()| outputs.first(spec)) {
-            Ok(first) => Ok((outputs, first)),
-            Err(failure) => {
-                outputs.withdraw();
-                Err(failure)
-            }
-        }
+        Ok(Self {
+            files: files.clone(),
+            places: files.paths.iter().map(start).collect::<Result<_>>()?,
+            current: 0,
+            threads: spec.threads,
+            is_followed: spec.is_followed,
+            created: Vec::new(),
+            locked: Vec::new(),
+            unsynced: Vec::new(),
+        })
     }
 
-    fn of(files: &OutputFolder, places: Vec<Place>, spec: OutputSpec<'_>) -> Self {
-        let OutputSpec { threads, is_followed, .. } = spec;
-        let (files, current, created, unsynced) = (files.clone(), 0, Vec::new(), Vec::new());
-        Self { files, places, current, threads, is_followed, created, unsynced }
-    }
-
-    fn first(&self, spec: OutputSpec<'_>) -> Result<Output> {
-        Output::existing(&self.files.paths[0], self.files.compressions[0], spec)
-    }
-
-    /// Creates files and folders, and syncs their folders if a filter will remember the records.
-    fn create(&mut self, spec: OutputSpec<'_>) -> Result<()> {
+    /// Creates files and folders, and opens the first output; none is emptied yet. Syncs their folders if a filter will
+    /// remember the records.
+    pub(super) fn create(&mut self, spec: OutputSpec<'_>) -> Result<Output> {
         let (mut folders, mut known) = (HashSet::new(), HashSet::new());
         for path in self.files.paths.clone() {
             if let Some(folder) = path.parent()
@@ -92,23 +82,24 @@ impl PerInput {
             {
                 self.create_folder(folder)?;
             }
-            let file = self.create_file(&path)?;
+            let (name, file) = (path.display().to_string(), self.create_file(&path)?);
+            let identity = Identity::of(&file).map_err(|error| Failure::io(&name, &error))?;
+            let identity = identity.ok_or_else(|| not_regular(&path))?;
             check_readable(&path, spec)?;
-            spec.used.refuse(&path.display().to_string(), None, Some(file))?;
-            if !known.insert(file) {
+            spec.used.refuse(&name, None, Some(identity))?;
+            if !known.insert(identity) {
                 let reason = "is the output of another input as well: name another folder";
-                return Err(Failure::at(path.display(), reason));
+                return Err(Failure::at(name, reason));
             }
-        }
-        if !self.is_followed {
-            return Ok(());
+            self.lock(file, &path)?;
         }
         let mut folders = HashSet::new();
-        let mut created = self.created.iter();
+        let mut created = self.created.iter().filter(|_| self.is_followed);
         created.try_for_each(|path| {
             let is_first = folders.insert(resolved(path).parent().map(Path::to_owned));
             if is_first { sync_name(path) } else { Ok(()) }
-        })
+        })?;
+        Output::existing(&self.files.paths[0], self.files.compressions[0], spec)
     }
 
     fn create_folder(&mut self, folder: &Path) -> Result<()> {
@@ -130,7 +121,7 @@ impl PerInput {
         Ok(())
     }
 
-    fn create_file(&mut self, path: &Path) -> Result<Identity> {
+    fn create_file(&mut self, path: &Path) -> Result<File> {
         let failed = |error| Failure::io(path.display(), &error);
         let is_new = match fs::metadata(path) {
             // To open a pipe would wait for its reader.
@@ -142,16 +133,28 @@ impl PerInput {
         if is_new {
             self.created.push(path.to_owned());
         }
-        Identity::of(&file).map_err(failed)?.ok_or_else(|| not_regular(path))
+        Ok(file)
     }
 
-    /// Removes the files and folders that this run has created: it is refused, and they are empty.
+    /// Locks a file, if few are locked.
+    fn lock(&mut self, file: File, path: &Path) -> Result<()> {
+        if self.locked.len() < MOST_LOCKED {
+            // The other run may have created it.
+            lock(&file, path).inspect_err(|_| self.created.retain(|own| own != path))?;
+            self.locked.push(file);
+        }
+        Ok(())
+    }
+
+    /// Removes the files and folders that this run has created, if they are empty: the run is refused.
     pub(super) fn withdraw(&self) {
         for path in self.created.iter().rev() {
-            let removed =
-                if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(resolved(path)) };
-            // What cannot be removed is empty.
-            removed.ok();
+            if path.is_dir() {
+                // A folder that cannot be removed does no harm.
+                fs::remove_dir(path).ok();
+            } else {
+                remove_empty(path);
+            }
         }
     }
 

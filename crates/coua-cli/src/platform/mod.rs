@@ -15,8 +15,8 @@ pub(crate) use portable::NoWaker as Waker;
 pub(crate) use system::create_private;
 pub(crate) use system::{
     appends, change_time, closed_at_start, descriptor, die_by, enlarge_pipe, explain_shortened,
-    has_less_stack, is_fifo, links, listen, open_fifo, standard_input, standard_output,
-    terminal_width,
+    has_less_stack, is_fifo, links, listen, open_fifo, path_of, standard_input, standard_output,
+    terminal_width, try_lock,
 };
 #[cfg(unix)]
 pub(crate) use unix::Waker;

@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::{File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -121,6 +121,16 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
 
 /// Mapped files cannot be shortened here.
 pub(crate) fn explain_shortened(_path: &Path) {}
+
+/// The path of these bytes, which must be UTF-8.
+pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    std::str::from_utf8(bytes).ok().map(PathBuf::from)
+}
+
+/// Always true: a lock would keep this process itself from reading the file under another handle.
+pub(crate) fn try_lock(_file: &File) -> bool {
+    true
+}
 
 pub(crate) fn enlarge_pipe(_pipe: &File) {}
 

@@ -9,12 +9,14 @@ use rustix::termios::tcgetwinsize;
 use signal_hook::consts::{SIGBUS, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::{emulate_default_handler, exit, register};
-use std::fs::{self, File, Metadata};
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -158,6 +160,18 @@ pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
 /// Creates a file that no other user may read.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// The path of these bytes.
+#[expect(clippy::unnecessary_wraps, reason = "it may fail elsewhere")]
+pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    Some(PathBuf::from(OsStr::from_bytes(bytes)))
+}
+
+/// Locks a file as long as it is open; false if another process has locked it. Without locks, as on some network file
+/// systems, it counts as locked.
+pub(crate) fn try_lock(file: &File) -> bool {
+    !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 /// Enlarges the buffer of a pipe, for fewer switches between its writer and reader: saves a tenth of a second per

@@ -2,12 +2,13 @@
 //!
 //! In each input the first records are done, so any input may have grown when the run is resumed.
 
-use super::run_plan::{ResumeJob, USUAL_TIME};
+use super::excess;
+use super::run_plan::{Mode, ResumeJob, USUAL_TIME};
 use crate::filter::{Counts, RunFilter, Stage};
 use crate::key::{Done, DoneRecords};
 use crate::output::Synced;
 use crate::record::{Block, BlockEnd, RecordFormat};
-use crate::runs::{Place, Role, Run, Runs};
+use crate::runs::{Place, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ pub(crate) struct Recorder {
     number: Option<u64>,
     /// The inputs can be read again.
     is_resumable: bool,
+    /// The run is remembered after its end, so that the same command with --resume does nothing.
+    pub(super) is_repeatable: bool,
     /// The inputs have paused: nothing follows that could make a checkpoint due later.
     has_paused: bool,
     inputs: Vec<Position>,
@@ -50,16 +53,19 @@ pub(crate) struct Recorder {
 const SHARE: u32 = 10;
 
 impl Recorder {
-    /// The recorder of the run with this number, whose inputs can be read again if there are `files`. It begins at their
-    /// starts, or where an earlier run has come to.
-    pub(super) fn new(number: Option<u64>, files: &[Place], job: &ResumeJob<'_>) -> Self {
+    /// The recorder of a run, which gets this number, if it has one, and begins where an earlier run has come to. Without
+    /// inputs, the run cannot be resumed.
+    pub(super) fn new(run: Run, number: Option<u64>, runs: &mut Runs, job: &ResumeJob<'_>) -> Self {
         let every = job.options.every.unwrap_or(USUAL_TIME);
-        let inputs = files.iter().filter(|place| place.role == Role::Input);
+        let inputs = run.inputs().map(|place| Position { place: place.clone(), met: 0 }).collect();
+        let is_resumable = !run.is_stream();
+        let is_noted = number.is_some() || !run.places.is_empty() && excess(&run).is_none();
         Self {
-            number,
-            is_resumable: !files.is_empty(),
+            is_resumable,
+            is_repeatable: job.options.mode == Mode::Resume || run.outputs().next().is_some(),
+            number: is_noted.then(|| runs.add(number, run)),
             has_paused: false,
-            inputs: inputs.map(|place| Position { place: place.clone(), met: 0 }).collect(),
+            inputs,
             current: 0,
             format: job.output_spec.format.clone(),
             every,
@@ -137,10 +143,10 @@ impl Recorder {
         synced: Synced,
         counts: &Counts,
     ) -> Result<()> {
-        let runs = filter.runs();
-        if let Some(run) = runs.and_then(|runs| self.record(runs, synced, counts)) {
-            run.is_repeatable |= self.is_resumable;
+        if let Some(runs) = filter.runs() {
+            self.record(runs, synced, counts);
         }
+        self.is_repeatable = true;
         let began = Instant::now();
         filter.commit(Stage::Checkpoint)?;
         let rest = if self.every.is_zero() { 0 } else { SHARE - 1 };
@@ -171,13 +177,9 @@ impl Recorder {
     }
 
     /// Records the progress of the run, for the next commit.
-    pub(super) fn record<'r>(
-        &self,
-        runs: &'r mut Runs,
-        synced: Synced,
-        counts: &Counts,
-    ) -> Option<&'r mut Run> {
-        let run = runs.by_number.get_mut(&self.number?)?;
+    pub(super) fn record(&self, runs: &mut Runs, synced: Synced, counts: &Counts) {
+        let run = self.number.and_then(|number| runs.by_number.get_mut(&number));
+        let Some(run) = run else { return };
         let places = self.inputs.iter().map(|position| &position.place);
         let records = if self.is_resumable {
             places.clone().map(|place| place.records).sum()
@@ -189,34 +191,31 @@ impl Recorder {
             (run.records, run.has_ended) = (records, false);
         }
         run.counts = json!(counts);
-        Some(run)
     }
 
     /// Records that the run has ended, and forgets the oldest if there are too many.
     fn record_end(&self, filter: &str, runs: &mut Runs) {
         // If the run had ended before, there was nothing more to do.
-        let Some(number) = self.number.filter(|number| !runs.by_number[number].has_ended) else {
-            return;
-        };
-        let Some(run) = runs.by_number.remove(&number) else { return };
+        let number = self.number.filter(|number| !runs.by_number[number].has_ended);
+        let run = number.and_then(|number| runs.by_number.remove(&number));
+        let Some(run) = run else { return };
         let holds_records = run.outputs().any(|place| place.offset > 0);
-        if !(holds_records || self.is_resumable && run.is_repeatable) {
+        if !(holds_records || self.is_resumable && self.is_repeatable) {
             return;
         }
         let counts_twice = run.job.counts();
         // Adds it as the newest.
         runs.add(None, Run { has_ended: true, ..run });
         let is_alike = |run: &Run| run.has_ended && run.job.counts() == counts_twice;
-        let ended = runs.by_number.iter().rev().filter(|(_, run)| is_alike(run)).skip(MOST_ENDED);
-        let forgotten: Vec<u64> = ended.map(|(number, _)| *number).collect();
-        for run in forgotten.iter().filter_map(|number| runs.by_number.remove(number)) {
-            if counts_twice {
-                self.verbosity.say(format_args!(
-                    "{filter}: remembers only {MOST_ENDED} ended runs and forgot the oldest; do not repeat it, \
-                     because its records would count twice: {}",
-                    run.name()
-                ));
-            }
+        let mut ended = runs.by_number.iter().rev().filter(|(_, run)| is_alike(run));
+        let oldest = ended.nth(MOST_ENDED).map(|(number, _)| *number);
+        let forgotten = oldest.and_then(|number| runs.by_number.remove(&number));
+        if let Some(run) = forgotten.filter(|_| counts_twice) {
+            self.verbosity.say(format_args!(
+                "{filter}: remembers only {MOST_ENDED} ended runs and forgot the oldest; do not repeat it, because \
+                 its records would count twice: {}",
+                run.name()
+            ));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A job is known by its command, its options, and the names of its outputs. Of each input, the filter remembers under
 //! its name how much was read, and checksums of that. So a job may get more inputs.
 
-use crate::filter::Counts;
+use crate::filter::{Counts, Profile};
 use crate::input::is_compressed;
 use crate::output::OutputSpec;
 use crate::platform::Identity;
@@ -11,7 +11,7 @@ use crate::runs::{CHANGED, Checksum, JobSpec, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted};
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) enum Mode {
     Restart,
 }
 
-/// The time between two options, unless another is given.
+/// The time between two checkpoints, unless another is given.
 pub(super) const USUAL_TIME: Duration = Duration::from_secs(5);
 
 /// The options for recording a run.
@@ -35,7 +35,7 @@ pub(crate) struct ResumeOptions {
     /// The description of the run.
     pub(crate) spec: JobSpec,
     pub(crate) mode: Mode,
-    /// The time between two options, if it is given.
+    /// The time between two checkpoints, if it is given.
     pub(crate) every: Option<Duration>,
 }
 
@@ -49,7 +49,7 @@ impl ResumeOptions {
         }
     }
 
-    /// The option for the time between options, if it is given.
+    /// The option for the time between checkpoints, if it is given.
     pub(crate) fn every_option(&self) -> Option<&'static str> {
         self.every.map(|_| "--checkpoint-every")
     }
@@ -60,7 +60,7 @@ impl ResumeOptions {
 pub(crate) struct Undo {
     /// Their numbers.
     pub(crate) runs: Vec<u64>,
-    /// The outputs with the records that these runs added to the filter, up to these places.
+    /// Their outputs, with the records that they added to the filter, up to these places.
     pub(crate) outputs: Vec<(Run, Place)>,
 }
 
@@ -69,12 +69,21 @@ pub(crate) struct Undo {
 pub(crate) struct Plan {
     /// The run at its start, or where earlier runs of the job have come to.
     pub(crate) run: Run,
-    /// It continues what earlier runs have done.
+    /// The run continues what earlier runs have done.
     pub(crate) is_continued: bool,
-    /// The number of the only one of them, if it has the same files.
-    pub(super) number: Option<u64>,
     /// The numbers of runs that it replaces.
     pub(super) replaced: Vec<u64>,
+    /// The runs that are undone before this one begins.
+    pub(crate) undo: Undo,
+}
+
+impl Plan {
+    /// The places at which outputs are cut off, each with the run that has written to there.
+    pub(crate) fn cuts(&self) -> impl Iterator<Item = (&Run, &Place)> {
+        let continued = self.run.outputs().filter(|_| self.is_continued);
+        let undone = self.undo.outputs.iter().map(|(run, place)| (run, place));
+        continued.map(|place| (&self.run, place)).chain(undone)
+    }
 }
 
 /// A run that begins, for comparison with remembered runs.
@@ -82,6 +91,8 @@ pub(crate) struct Plan {
 pub(crate) struct ResumeJob<'a> {
     /// The filter's name, for messages.
     filter: String,
+    /// The filter holds items.
+    has_items: bool,
     /// The run at its start.
     pub(super) run: Run,
     /// Why it can never be resumed, if so. It then has no inputs.
@@ -95,7 +106,7 @@ pub(crate) struct ResumeJob<'a> {
 impl<'a> ResumeJob<'a> {
     /// `inputs` is `None` if one of them is not a file with a name.
     pub(crate) fn new(
-        filter: String,
+        filter: &Profile,
         options: &'a ResumeOptions,
         inputs: Option<Vec<PathBuf>>,
         output_spec: OutputSpec<'a>,
@@ -112,39 +123,34 @@ impl<'a> ResumeJob<'a> {
         let inputs = inputs.iter().map(|path| Place::start(Role::Input, path));
         let places = inputs.chain(output_spec.to.file_places()).collect();
         let run = Run { job: options.spec.clone(), places, ..Run::default() };
-        Self { filter, run, obstacle, output_spec, options, verbosity }
+        let (filter, has_items) = (filter.name.clone(), filter.items > 0);
+        Self { filter, has_items, run, obstacle, output_spec, options, verbosity }
     }
 
+    /// How the run begins. Returns an error if it must not begin.
     pub(crate) fn plan(&self, runs: &Runs) -> Result<Plan> {
-        match self.options.mode {
-            Mode::New => {
-                if let Some(finished) = self.finished(runs) {
-                    return Ok(finished);
-                }
-                self.check_start(runs)?;
-            }
-            Mode::Resume => {
-                if let Some(reason) = self.obstacle {
-                    return Err(Failure::at("--resume", reason));
-                }
-                if let Some(earlier) = self.earlier_work(runs)? {
-                    return Ok(earlier);
-                }
-                runs.newest().try_for_each(|run| self.check_options(run))?;
-                let mut outputs = self.run.outputs();
-                outputs.try_for_each(|output| self.check_unknown(output))?;
-                self.check_start(runs)?;
-            }
-            Mode::Restart => {}
+        let earlier = match self.options.mode {
+            Mode::New => self.finished(runs),
+            Mode::Resume => self.earlier_work(runs)?,
+            Mode::Restart => None,
+        };
+        if let Some(earlier) = earlier {
+            return Ok(earlier);
         }
+        let restarts = self.options.mode == Mode::Restart;
+        let undo = if restarts { self.to_undo(runs)? } else { Undo::default() };
+        runs.newest().try_for_each(|run| self.check_again(run))?;
+        self.check_outputs(runs, &undo.outputs)?;
         // The same run is done anew, unless this one appends to what that one wrote. If an unfinished run were resumed
         // later, it would cut what this run writes.
         let is_anew = |run: &Run| self.is_same(run) && !self.output_spec.to.appends;
-        let is_replaced =
-            |run: &Run| is_anew(run) || !run.has_ended && self.shared(run).next().is_some();
-        let replaced = runs.by_number.iter().filter(|(_, run)| is_replaced(run));
+        let ours: HashSet<_> = self.run.outputs().map(file).collect();
+        let shares = |run: &Run| run.outputs().any(|place| ours.contains(&file(place)));
+        let is_replaced = |run: &Run| is_anew(run) || !run.has_ended && shares(run);
+        let replaced = runs.by_number.iter();
+        let replaced = replaced.filter(|(it, run)| is_replaced(run) || undo.runs.contains(it));
         let replaced = replaced.map(|(number, _)| *number).collect();
-        Ok(Plan { run: self.run.clone(), is_continued: false, number: None, replaced })
+        Ok(Plan { run: self.run.clone(), is_continued: false, replaced, undo })
     }
 
     /// Whether a run has the job and the files of this one.
@@ -152,53 +158,61 @@ impl<'a> ResumeJob<'a> {
         run.job == self.run.job && run.has_files_of(&self.run)
     }
 
-    /// The outputs of a run that are also outputs of this one, whatever their names.
-    fn shared<'r>(&self, run: &'r Run) -> impl Iterator<Item = &'r Place> {
-        let file = |place: &Place| Identity::at(&place.path).ok_or_else(|| place.path.clone());
-        let ours: HashSet<_> = self.run.outputs().map(file).collect();
-        run.outputs().filter(move |place| ours.contains(&file(place)))
+    /// Returns an error if a new run would empty an output that is not undone, or append to that of an interrupted run.
+    pub(crate) fn check_outputs(&self, runs: &Runs, undone: &[(Run, Place)]) -> Result<()> {
+        let undone: HashSet<_> = undone.iter().map(|(_, place)| file(place)).collect();
+        let mut outputs = self.run.outputs().filter(|output| !undone.contains(&file(output)));
+        outputs.try_for_each(|output| self.check_content(output, runs))
     }
 
-    /// Returns an error if a new run would do harm to an unfinished one, or empty what another one has written.
-    fn check_start(&self, runs: &Runs) -> Result<()> {
+    /// Returns an error if an output has content that must be kept.
+    fn check_content(&self, output: &Place, runs: &Runs) -> Result<()> {
+        let place_in = |run: &Run| run.outputs().find(|it| file(it) == file(output)).cloned();
         let mut unfinished = runs.newest().filter(|run| !run.has_ended);
-        unfinished
-            .try_for_each(|run| self.check_output_of(run).and_then(|()| self.check_again(run)))?;
-        let ended = runs.newest().filter(|run| run.has_ended && run.job.is_dedup());
-        let is_whole = |place: &&Place| place.offset > 0 && place.check_length().is_ok();
-        let held = ended.flat_map(|run| self.shared(run)).find(is_whole);
-        let emptied = held.filter(|_| !self.output_spec.to.appends);
-        emptied.map_or(Ok(()), |place| Err(self.refusal_to_empty(&place.path)))
+        let interrupted = unfinished.find_map(|run| Some((run, place_in(run)?)));
+        let is_kept = match (&interrupted, self.output_spec.to.appends) {
+            (Some((run, place)), true) => !run.is_stream() || place.bytes_after() > 0,
+            (None, true) => false,
+            // With --resume, the output may be of this job, but with another filter.
+            (_, false) => self.has_items || self.options.mode == Mode::Resume,
+        };
+        let is_harmed = is_kept && has_content(&output.path);
+        if is_harmed { Err(self.kept(output, interrupted)) } else { Ok(()) }
     }
 
-    /// Returns an error if this run would empty or continue the output of an unfinished one.
-    fn check_output_of(&self, run: &Run) -> Result<()> {
-        let (appends, is_stream) = (self.output_spec.to.appends, run.inputs().next().is_none());
-        let is_harmed = |place: &&Place| {
-            let goes_on = appends && is_stream || place.offset == 0;
-            has_content(&place.path) && !goes_on || appends && place.bytes_after() > 0
-        };
-        let Some(place) = self.shared(run).find(is_harmed) else { return Ok(()) };
-        let name = run.name();
-        let reason = if is_stream && appends {
-            format!(
-                "the filter does not know {} at its end, which an interrupted {name} wrote; cut them off with \
-                 `truncate -s {} FILE` and process their records again, or choose another output",
-                counted(place.bytes_after(), "byte"),
-                place.offset
-            )
+    /// The failure for an output with content that must be kept. `interrupted` is the run that wrote it, up to a place.
+    fn kept(&self, output: &Place, interrupted: Option<(&Run, Place)>) -> Failure {
+        let (filter, job, mode) = (&self.filter, &self.run.job, self.options.mode);
+        let appends = self.output_spec.to.appends;
+        let resumes = interrupted.as_ref().is_some_and(|(run, _)| !run.is_stream());
+        let advice = if !job.is_dedup() || appends || mode == Mode::Restart {
+            "move the file away"
+        } else if resumes || job.has("output-dir") {
+            "start over with --restart, or move the file away"
         } else {
-            let way =
-                if is_stream { "append with --append" } else { "continue that run with --resume" };
-            let other = self.other_way();
-            format!("holds the output of an interrupted {name}; {way}, or {other}")
+            "append with --append, start over with --restart, or move the file away"
         };
-        Err(Failure::at(place.path.display(), reason))
+        let what = match interrupted {
+            Some((run, place)) if appends && !resumes => format!(
+                "{filter} does not know {} at its end, which an interrupted {} wrote; cut them off with \
+                 `truncate -s {} FILE` and process their records again",
+                counted(place.bytes_after(), "byte"),
+                run.name(),
+                place.offset
+            ),
+            Some((run, _)) => format!("holds the output of an interrupted {}", run.name()),
+            None if mode == Mode::Resume => {
+                "--resume: no run with these inputs and options wrote this file".to_owned()
+            }
+            None => format!("is not emptied, because {filter} holds items"),
+        };
+        let resume = if resumes { "continue that run with --resume, or " } else { "" };
+        Failure::at(output.path.display(), format!("{what}; {resume}{advice}"))
     }
 
     /// Returns an error if this run would count records twice that the same run has done.
     fn check_again(&self, run: &Run) -> Result<()> {
-        let is_again = self.is_same(run) && run.records > 0 && run.job.counts();
+        let is_again = !run.has_ended && self.is_same(run) && run.records > 0 && run.job.counts();
         if !is_again || run.inputs().any(|input| check_input(input).is_err()) {
             return Ok(());
         }
@@ -209,41 +223,12 @@ impl<'a> ResumeJob<'a> {
         Err(Failure::at(&self.filter, reason))
     }
 
-    /// The outputs with content that the run will empty. Those of repeats hold nothing that a run which starts over
-    /// takes out of the filter.
-    pub(crate) fn emptied(&self, plan: &Plan) -> Vec<Place> {
-        if self.output_spec.to.appends && !plan.is_continued {
-            return Vec::new();
-        }
-        let restarts = self.options.mode == Mode::Restart;
-        let is_kept = |place: &&Place| !(restarts && place.role == Role::Repeats);
-        let is_emptied = |place: &&Place| place.offset == 0 && has_content(&place.path);
-        plan.run.outputs().filter(is_kept).filter(is_emptied).cloned().collect()
-    }
-
-    /// The refusal to empty an output because the filter remembers its records.
-    pub(crate) fn refusal_to_empty(&self, output: &Path) -> Failure {
-        let way = if self.options.mode == Mode::Restart || !self.run.job.is_dedup() {
-            "choose another output".to_owned()
-        } else if self.is_folder() {
-            format!("choose another folder, or {}", self.other_way())
-        } else {
-            format!("append with --append, or {}", self.other_way())
-        };
-        let reason =
-            format!("holds records that {} remembers, and would be emptied; {way}", self.filter);
-        Failure::at(output.display(), reason)
-    }
-
     /// The work of earlier runs of this job, if they are known. Returns an error if it cannot be continued.
     fn earlier_work(&self, runs: &Runs) -> Result<Option<Plan>> {
-        let has_job = |run: &Run| {
-            run.job == self.run.job
-                && paths(shared_outputs(run)).eq(paths(shared_outputs(&self.run)))
-        };
-        let same = runs.by_number.iter().rev();
-        let same = same.filter(|(_, run)| has_job(run) && !has_come_to_nothing(run));
-        let same: Vec<_> = same.map(|(number, run)| (*number, run)).collect();
+        if let Some(reason) = self.obstacle {
+            return Err(Failure::at("--resume", reason));
+        }
+        let same = self.same_job(runs);
         let mut known = HashMap::new();
         for (age, (_, run)) in same.iter().enumerate() {
             for (name, step) in steps(run) {
@@ -257,13 +242,14 @@ impl<'a> ResumeJob<'a> {
                 self.check_step(&step, earlier, same[*age].1)?;
                 *earlier
             } else {
-                step.1.map_or(Ok(()), |output| self.check_unknown(output))?;
+                step.1.map_or(Ok(()), |output| self.check_content(output, runs))?;
                 step
             };
             inputs.push(step.0.clone());
             outputs.extend(step.1.cloned());
         }
         if used.is_empty() {
+            runs.newest().try_for_each(|run| self.check_options(run))?;
             return Ok(None);
         }
         let (_, newest) = same[0];
@@ -274,75 +260,65 @@ impl<'a> ResumeJob<'a> {
         Ok(Some(self.continued(inputs, outputs, &used, &same)))
     }
 
+    /// The runs of this job, the newest first: outputs that belong to one input may be others.
+    fn same_job<'r>(&self, runs: &'r Runs) -> Vec<(&'r u64, &'r Run)> {
+        let has_job = |run: &Run| {
+            let ours = shared_outputs(&self.run).map(Place::file);
+            run.job == self.run.job && shared_outputs(run).map(Place::file).eq(ours)
+        };
+        runs.by_number.iter().rev().filter(|(_, run)| has_job(run)).collect()
+    }
+
     /// The progress to these places, which some of the runs of the same job have made.
     fn continued(
         &self,
         inputs: Vec<Place>,
         outputs: Vec<Place>,
         used: &BTreeSet<usize>,
-        same: &[(u64, &Run)],
+        same: &[(&u64, &Run)],
     ) -> Plan {
-        let used_runs = || used.iter().map(|age| same[*age].1);
-        let counts = used_runs().map(counts_of).reduce(|mut sum, counts| {
+        let counts = used.iter().map(|age| counts_of(same[*age].1)).reduce(|mut sum, counts| {
             sum.add(&counts);
             sum
         });
         let records = inputs.iter().map(|input| input.records).sum();
         let has_more = inputs.iter().any(|input| input.bytes_after() > 0);
-        let mut run = Run {
-            has_ended: false,
-            records,
-            is_repeatable: used_runs().any(|run| run.is_repeatable),
-            counts: json!(counts),
-            places: inputs.into_iter().chain(outputs).collect(),
-            ..self.run.clone()
-        };
-        let is_only = used.iter().eq(&[0_usize]) && same[0].1.has_files_of(&run);
-        run.has_ended = is_only && !has_more && same[0].1.has_ended;
+        let places = inputs.into_iter().chain(outputs).collect();
+        let mut run = Run { records, counts: json!(counts), places, ..self.run.clone() };
+        let newest = same[0].1;
+        run.has_ended = newest.has_ended && newest.has_files_of(&run) && !has_more;
         let ours: HashSet<_> = steps(&run).map(|(name, _)| name).collect();
         let is_covered = |other: &Run| steps(other).all(|(name, _)| ours.contains(&name));
         let replaced = same.iter().filter(|(_, other)| is_covered(other));
-        let replaced = replaced.map(|(number, _)| *number).collect();
-        Plan { number: is_only.then_some(same[0].0), is_continued: true, replaced, run }
+        let replaced = replaced.map(|(number, _)| **number).collect();
+        Plan { run, is_continued: true, replaced, undo: Undo::default() }
     }
 
-    /// The progress of the same job, if nothing is left to do, and its outputs hold the results.
+    /// The same run, if it has ended, nothing is left to do, and its outputs hold the results. Says so, or that an output
+    /// is gone: nothing will be printed again.
     fn finished(&self, runs: &Runs) -> Option<Plan> {
         let has_outputs = self.run.outputs().next().is_some();
         if self.obstacle.is_some() || self.output_spec.to.appends || !has_outputs {
             return None;
         }
-        let Ok(earlier) = self.earlier_work(runs) else {
-            self.tell_of_lost_output(runs);
-            return None;
-        };
-        let done = earlier.filter(|done| done.run.has_ended)?;
-        let again = if self.run.job.is_dedup() { " (--restart does it again)" } else { "" };
-        let name = done.run.name();
-        self.verbosity.say(format_args!("{name}: is finished already; nothing to do{again}"));
-        Some(done)
-    }
-
-    /// Says so if this run has finished before, and its output is gone: nothing will be printed again.
-    fn tell_of_lost_output(&self, runs: &Runs) {
-        let mut finished = runs.newest().filter(|run| run.has_ended && self.is_same(run));
-        let Some(run) = finished.next() else { return };
         let is_done = |input: &Place| input.bytes_after() == 0 && check_input(input).is_ok();
-        if !run.inputs().all(is_done) {
-            return;
+        let mut ended = runs.by_number.iter().rev();
+        let (number, run) = ended
+            .find(|(_, run)| run.has_ended && self.is_same(run) && run.inputs().all(is_done))?;
+        let (name, filter) = (run.name(), &self.filter);
+        if run.outputs().all(|output| check_written(run, output).is_ok()) {
+            let again = if run.job.is_dedup() { " (--restart does it again)" } else { "" };
+            self.verbosity.say(format_args!("{name}: is finished already; nothing to do{again}"));
+            let (run, replaced) = (run.clone(), vec![*number]);
+            return Some(Plan { run, is_continued: true, replaced, undo: Undo::default() });
         }
         let is_lost = |place: &&Place| place.offset > 0 && !has_content(&place.path);
-        if let Some(lost) = run.outputs().find(is_lost) {
-            let (name, filter, lost) = (run.name(), &self.filter, lost.path.display());
-            self.verbosity.say(format_args!(
-                "{name}: has finished before, and its output {lost} is gone; what {filter} remembers of it is not \
-                 printed again"
-            ));
-        }
-    }
-
-    fn is_folder(&self) -> bool {
-        self.run.job.has("output-dir")
+        let lost = run.outputs().find(is_lost)?.path.display();
+        self.verbosity.say(format_args!(
+            "{name}: has finished before, and its output {lost} is gone; what {filter} remembers of it is not \
+             printed again"
+        ));
+        None
     }
 
     /// The advice for starting the job over.
@@ -357,42 +333,35 @@ impl<'a> ResumeJob<'a> {
     }
 
     /// The work to undo before the run begins. Returns an error if the effects on the filter are uncertain.
-    pub(crate) fn to_undo(&self, runs: &Runs) -> Result<Undo> {
-        let (mut undo, mut last) = (Undo::default(), BTreeMap::new());
-        if self.options.mode != Mode::Restart {
-            return Ok(undo);
-        }
-        let failed = |run: &Run, obstacle: &str| {
-            let reason = format!("--restart: cannot undo {}: {obstacle}", run.name());
-            Failure::at(&self.filter, reason)
-        };
-        for (number, run) in &runs.by_number {
-            let is_filled = self.shared(run).any(|place| has_content(&place.path));
+    fn to_undo(&self, runs: &Runs) -> Result<Undo> {
+        let (mut undo, mut known) = (Undo::default(), HashSet::new());
+        let ours: HashSet<_> = self.run.outputs().map(file).collect();
+        let is_ours = |place: &Place| ours.contains(&file(place));
+        for (number, run) in runs.by_number.iter().rev() {
+            let is_filled = run.outputs().any(|it| is_ours(it) && has_content(&it.path));
             if !is_filled && !run.has_files_of(&self.run) {
                 continue;
             }
-            self.check_undoable(run).map_err(|obstacle| failed(run, obstacle))?;
+            let failed = |obstacle: String| {
+                let reason = format!("--restart: cannot undo {}: {obstacle}", run.name());
+                Failure::at(&self.filter, reason)
+            };
+            self.check_undoable(run).map_err(|obstacle| failed(obstacle.to_owned()))?;
             undo.runs.push(*number);
-            // Of several runs with one output, the last one has it all.
-            for place in run.outputs().filter(|place| place.role == Role::Output) {
-                if place.offset > 0 && run.records > 0 {
-                    last.insert(&place.path, (run, place));
-                } else if !run.has_ended && has_content(&place.path) {
-                    // It has no checkpoint, and nothing in the filter.
-                    last.entry(&place.path).or_insert((run, place));
+            // What an output held before a run appended to it is not undone.
+            let outputs = run.outputs().filter(|_| !run.job.has("append"));
+            for place in outputs.filter(|it| it.role == Role::Output || is_ours(it)) {
+                let is_remembered = place.offset > 0 && run.records > 0;
+                let is_written = is_remembered || has_content(&place.path);
+                // Of several runs with one output, the last one has it all.
+                if is_written && known.insert(&place.path) {
+                    check_written(run, place).map_err(|moved| {
+                        let path = place.path.display();
+                        failed(format!("{path}: {moved}; restore it, or leave out --restart"))
+                    })?;
+                    undo.outputs.push((run.clone(), place.clone()));
                 }
             }
-        }
-        for (run, place) in last.into_values() {
-            let path = place.path.display();
-            place.check().map_err(|moved| failed(run, &format!("{path}: {moved}")))?;
-            let added = place.bytes_after();
-            if run.has_ended && added > 0 {
-                let added = counted(added, "byte");
-                let reason = format!("{path} has {added} more than the run wrote");
-                return Err(failed(run, &reason));
-            }
-            undo.outputs.push((run.clone(), place.clone()));
         }
         Ok(undo)
     }
@@ -430,17 +399,7 @@ impl<'a> ResumeJob<'a> {
 
     /// Returns an error if an output does not hold what was written, or others have added to it.
     fn check_output(&self, output: &Place, of: &Run) -> Result<()> {
-        output.check().map_err(|moved| self.moved(output, &moved))?;
-        // An interrupted run may have written more, which is written again. An ended run has not.
-        let added = output.bytes_after();
-        if !of.has_ended || added == 0 {
-            return Ok(());
-        }
-        let reason = format!(
-            "--resume: has {} more than the finished run wrote, which would be lost; choose another output",
-            counted(added, "byte")
-        );
-        Err(Failure::at(output.path.display(), reason))
+        check_written(of, output).map_err(|moved| self.moved(output, &moved))
     }
 
     fn moved(&self, place: &Place, moved: &str) -> Failure {
@@ -461,23 +420,18 @@ impl<'a> ResumeJob<'a> {
             Err(Failure::at("--resume", reason))
         })
     }
+}
 
-    /// Returns an error if an output has content of which no run is known: it may be of this job, but was done with
-    /// another filter.
-    fn check_unknown(&self, output: &Place) -> Result<()> {
-        if self.output_spec.to.appends || !has_content(&output.path) {
-            return Ok(());
-        }
-        let way = if self.is_folder() {
-            "choose another folder"
-        } else {
-            "append with --append, choose another output, or give an interrupted --restart again"
-        };
-        let reason = format!(
-            "--resume: the filter remembers no run with these inputs and options that wrote this file; {way}"
-        );
-        Err(Failure::at(output.path.display(), reason))
+/// Returns the reason if an output does not hold what a run has written, or others have added to it.
+fn check_written(run: &Run, output: &Place) -> Result<(), String> {
+    output.check()?;
+    // An interrupted run may have written more, which is written again.
+    let added = output.bytes_after();
+    if run.has_ended && added > 0 {
+        let added = counted(added, "byte");
+        return Err(format!("has {added} more than the finished run wrote"));
     }
+    Ok(())
 }
 
 /// Returns the reason if an input does not begin with what was processed.
@@ -511,18 +465,14 @@ fn shared_outputs(run: &Run) -> impl Iterator<Item = &Place> {
     run.outputs().skip(own)
 }
 
-fn paths<'r>(places: impl Iterator<Item = &'r Place>) -> impl Iterator<Item = &'r Path> {
-    places.map(|place| &*place.path)
-}
-
 /// The counters of a run.
 pub(super) fn counts_of(run: &Run) -> Counts {
     Counts::deserialize(&run.counts).unwrap_or_default()
 }
 
-/// Whether a run has committed nothing, and its files have changed since.
-fn has_come_to_nothing(run: &Run) -> bool {
-    !run.has_ended && run.records == 0 && run.places.iter().any(|place| place.check().is_err())
+/// The file of an output, whatever its names.
+fn file(place: &Place) -> Result<Identity, &Path> {
+    Identity::at(&place.path).ok_or(&place.path)
 }
 
 fn has_content(path: &Path) -> bool {

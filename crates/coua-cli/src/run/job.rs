@@ -2,18 +2,18 @@
 
 use crate::filter::{FilterSpec, Location, Op, Profile, RunFilter, Stage, Stop};
 use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
-use crate::key::{Answers, Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
+use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
-use crate::pipeline::{Batch, Flow};
+use crate::pipeline::Batch;
 use crate::record::Block;
-use crate::resume::{Mode, ResumeJob, ResumeOptions, Started, Undo};
-use crate::terminal::{
-    CancelToken, Failure, ReportFormat, Result, Stream, Verbosity, caught_signal,
-};
+use crate::resume::{Mode, Plan, ResumeJob, ResumeOptions, Started};
+use crate::runs::{Place, Role, Runs};
+use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::Arc;
 
 /// The number of threads that process the records.
@@ -48,9 +48,6 @@ pub(crate) struct Running {
     pub(crate) verbosity: Verbosity,
 }
 
-/// Why a filter in a file has its runs.
-const OPEN: &str = "a filter has its runs as long as it is open";
-
 /// The job of a command.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -73,7 +70,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A job that prints nothing, and is not resume.
+    /// A job that prints nothing, and cannot be resumed.
     pub(crate) fn new(
         op: Op,
         reading: InputPlan,
@@ -147,44 +144,53 @@ impl Job {
         }
     }
 
-    /// Undoes an earlier run if requested, begins or resumes the run, and opens its outputs. The filter then records
-    /// that they are being written.
+    /// Undoes an earlier run if requested, and begins or resumes the run with its outputs. The filter then records that
+    /// they are being written.
     pub(super) fn begin(
         &self,
         filter: &mut dyn RunFilter,
         profile: &Profile,
         spec: OutputSpec<'_>,
+        outputs: &mut Outputs,
     ) -> Result<Started> {
-        let (Some(checkpoints), Some(runs)) = (&self.resume, filter.runs()) else {
-            return Ok(Started::new(Outputs::open(spec)?));
+        let Some(options) = &self.resume else {
+            return outputs.begin(&self.to).map(|()| Started::default());
         };
-        let (inputs, verbosity) = (self.reading.inputs.files(), self.running.verbosity);
-        let name = profile.name.clone();
-        let job = ResumeJob::new(name, checkpoints, inputs, spec, verbosity);
-        let undo = job.to_undo(runs)?;
-        self.reading.undo(filter, profile, &undo, &self.to)?;
-        let plan = job.plan(filter.runs().expect(OPEN))?;
-        for output in plan.run.outputs().filter(|_| plan.is_continued) {
-            let coding = self.to.coding(&output.path);
-            self.reading.check_rest(filter, profile, &plan.run, output, coding)?;
-        }
-        for output in job.emptied(&plan) {
-            let (path, coding) = (&output.path, self.to.coding(&output.path));
-            if profile.items == 0 || !self.reading.are_remembered(filter, profile, path, coding)? {
-                continue;
+        let inputs = self.reading.inputs.files();
+        let job = ResumeJob::new(profile, options, inputs, spec, self.running.verbosity);
+        let Some(runs) = filter.runs() else {
+            // A filter in memory is empty. One on a server remembers no runs.
+            if profile.items > 0 {
+                job.check_outputs(&Runs::default(), &[])?;
             }
-            // A run that failed has removed nothing: all that it printed is found again in the inputs.
-            let is_found_again =
-                self.op == Op::Remove && self.reading.is_of_inputs(&plan.run, &output, coding)?;
-            if !is_found_again {
-                return Err(job.refusal_to_empty(path));
+            return outputs.begin(&self.to).map(|()| Started::default());
+        };
+        let plan = job.plan(runs)?;
+        for (run, place) in plan.cuts() {
+            self.reading.check_rest(filter, profile, run, place, self.to.coding(&place.path))?;
+        }
+        self.undo(filter, profile, &plan)?;
+        job.begin(filter, plan, outputs)
+    }
+
+    /// Removes the records that the runs to undo have added, and marks these runs as undone, in one commit. Only then
+    /// may their outputs be emptied.
+    fn undo(&self, filter: &mut dyn RunFilter, profile: &Profile, plan: &Plan) -> Result<()> {
+        for (run, output) in &plan.undo.outputs {
+            // The filter does not remember what an interrupted run has written after its last checkpoint.
+            let failed = |error| Failure::io(output.path.display(), &error);
+            let file = File::options().write(true).open(&output.path).map_err(failed)?;
+            file.set_len(output.offset).map_err(failed)?;
+            if output.role == Role::Output && run.records > 0 {
+                self.reading.forget(filter, profile, output, self.to.coding(&output.path))?;
             }
         }
-        let started = job.begin(filter.runs().expect(OPEN), plan)?;
-        if started.must_commit {
-            filter.commit(Stage::Begin)?;
-        }
-        Ok(started)
+        let Some(runs) = filter.runs().filter(|_| !plan.undo.runs.is_empty()) else {
+            return Ok(());
+        };
+        let undone = runs.by_number.iter_mut().filter(|(it, _)| plan.undo.runs.contains(it));
+        undone.for_each(|(_, run)| run.undo());
+        filter.commit(Stage::Begin)
     }
 }
 
@@ -294,58 +300,15 @@ impl InputPlan {
         matches!(self.hashing.on_missing, None | Some(OnMissing::Keep | OnMissing::Value))
     }
 
-    /// Removes the records that the runs have added, and forgets the runs, in one commit. Only then may their outputs
-    /// be emptied.
-    fn undo(
+    /// Removes the records of an output from the filter.
+    fn forget(
         &self,
         filter: &mut dyn RunFilter,
         profile: &Profile,
-        undo: &Undo,
-        to: &Destinations,
-    ) -> Result<()> {
-        for (run, output) in &undo.outputs {
-            // The filter does not remember what an interrupted run has written after its last checkpoint.
-            let coding = to.coding(&output.path);
-            self.check_rest(filter, profile, run, output, coding)?;
-            let failed = |error| Failure::io(output.path.display(), &error);
-            let file = File::options().write(true).open(&output.path).map_err(failed)?;
-            file.set_len(output.offset).map_err(failed)?;
-            self.ask(filter, profile, Op::Remove, &output.path, coding, |_| Flow::Continue)?;
-        }
-        let Some(runs) = filter.runs().filter(|_| !undo.runs.is_empty()) else { return Ok(()) };
-        undo.runs.iter().for_each(|number| drop(runs.by_number.remove(number)));
-        filter.commit(Stage::Begin)
-    }
-
-    /// Whether the filter remembers records of an output: more than an eighth of those of some block. Fewer may be false
-    /// positives.
-    fn are_remembered(
-        &self,
-        filter: &mut dyn RunFilter,
-        profile: &Profile,
-        output: &Path,
+        output: &Place,
         coding: Coding,
-    ) -> Result<bool> {
-        let mut are_remembered = false;
-        let read = self.ask(filter, profile, Op::Check, output, coding, |answers| {
-            are_remembered = 8 * answers.count(Seen::Repeat) as usize > answers.found.len();
-            if are_remembered { Flow::Enough } else { Flow::Continue }
-        });
-        caught_signal().map_or(Ok(()), |_| read)?;
-        Ok(are_remembered)
-    }
-
-    /// Does `op` with the records of an output, until it is enough.
-    fn ask(
-        &self,
-        filter: &mut dyn RunFilter,
-        profile: &Profile,
-        op: Op,
-        output: &Path,
-        coding: Coding,
-        mut answered: impl FnMut(&Answers) -> Flow,
     ) -> Result<()> {
-        let inputs = Inputs::new(&[output.to_owned()], coding);
+        let inputs = Inputs::new(slice::from_ref(&output.path), coding);
         let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
         let format = self.hashing.format.clone();
         let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
@@ -354,10 +317,7 @@ impl InputPlan {
             if let Some(failure) = batch.block.failure.take() {
                 return Err(failure);
             }
-            self.answer(filter, profile, op, &mut batch)?;
-            if answered(&batch.answers) == Flow::Enough {
-                break;
-            }
+            self.answer(filter, profile, Op::Remove, &mut batch)?;
         }
         Ok(())
     }

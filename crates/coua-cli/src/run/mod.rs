@@ -33,14 +33,16 @@ impl Pass {
         let threads = threads.number(&used.inputs);
         let (location, spec) = (job.location.as_ref(), &job.filter);
         let filter = filter::open(location, job.op, spec, &used.inputs, threads, verbosity)?;
-        Self::over(job, &used, filter, None)
+        let outputs = Outputs::open(job.output_spec(&used))?;
+        Self::over(job, &used, filter, outputs, None)
     }
 
-    /// Reads all records with this filter. In a second pass, the `session` continues.
+    /// Reads all records with this filter, and writes to these outputs. In a second pass, the `session` continues.
     fn over(
         mut job: Job,
         used: &UsedFiles,
         mut filter: Box<dyn RunFilter>,
+        mut outputs: Outputs,
         session: Option<Session>,
     ) -> Result<Self> {
         let profile = filter.profile();
@@ -53,8 +55,9 @@ impl Pass {
             // Times up to one generation in the future are accepted: clocks differ.
             times.believe(window.step());
         }
-        let started = job.begin(&mut *filter, &profile, job.output_spec(used))?;
-        let Started { recorder, mut outputs, counts, .. } = started;
+        let spec = job.output_spec(used);
+        let started = job.begin(&mut *filter, &profile, spec, &mut outputs)?;
+        let Started { recorder, counts } = started;
         // The outputs of an interrupted run are already truncated to its last checkpoint.
         let begun = job.to.begun().iter().map(Option::is_some).collect();
         let session = match session {

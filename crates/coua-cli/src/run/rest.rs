@@ -34,7 +34,7 @@ impl InputPlan {
         let bytes = place.bytes_after();
         // Fewer bytes would not be recognized as compressed. What came from a stream cannot be compared.
         let is_short = bytes < 10 && (bytes == 0 || coding == Coding::Recognized);
-        if is_short || run.inputs().next().is_none() {
+        if is_short || run.is_stream() {
             return Ok(());
         }
         // The run may have forgotten, and printed again, what a filter with a window remembers at the checkpoint.
@@ -60,11 +60,6 @@ impl InputPlan {
             run.name()
         );
         Err(Failure::at(place.path.display(), reason))
-    }
-
-    /// Whether what stands behind a place in an output are records of the inputs in their order.
-    pub(super) fn is_of_inputs(&self, run: &Run, place: &Place, coding: Coding) -> Result<bool> {
-        Ok(self.last_of_rest(run, place, coding)?.is_some())
     }
 
     /// The block of the inputs with the last record behind a place in an output, and which that is, unless it is cut off.

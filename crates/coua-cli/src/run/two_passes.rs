@@ -4,6 +4,7 @@ use super::job::Job;
 use super::work::Pass;
 use crate::filter::copies::{Copies, CopiesPass, SecondPassPlan, nothing_printed};
 use crate::key::Known;
+use crate::output::Outputs;
 use crate::terminal::{Exit, Result, caught_signal};
 use std::mem;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ impl Job {
     /// Processes records in two passes.
     pub(crate) fn run_twice(mut self, plan: SecondPassPlan) -> Result<Exit> {
         let used = self.prepare()?;
-        self.output_spec(&used).check_writable()?;
+        // The inputs are read only when the outputs can be written.
+        let outputs = Outputs::open(self.output_spec(&used))?;
         self.reading.inputs.others(&self.known).survey(self.reading.until)?;
         self.reading.inputs.make_rereadable()?;
         let used = self.prepare()?;
@@ -42,7 +44,7 @@ impl Job {
         let session = first.session;
         let inputs = self.reading.inputs.clone();
         let filter = Box::new(copies.second_pass(known.clone())?);
-        let mut second = Pass::over(self, &used, filter, Some(session.second()?))?;
+        let mut second = Pass::over(self, &used, filter, outputs, Some(session.second()?))?;
         inputs.check_states(&before)?;
         if plan.counts {
             second.job.reading.hashing.known = known;

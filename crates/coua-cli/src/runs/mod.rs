@@ -6,13 +6,14 @@
 //! | note | its content |
 //! |---|---|
 //! | `coua/run/N` | the job; for each file its role and its path, a character for each byte |
-//! | `coua/run/N/state` | whether it has ended and may be repeated, records done, and the counters of the command |
+//! | `coua/run/N/state` | whether it has ended, records done, and the counters of the command |
 //! | `coua/run/N/file/M` | the position in file M, as [`Place`] has it; without it nothing was done |
 
 mod place;
 
-pub(crate) use place::{CHANGED, Checksum, Ends, Place, Role, path_of};
+pub(crate) use place::{CHANGED, Checksum, Ends, Place, Role};
 
+use crate::platform;
 use crate::terminal::{Failure, Result, grouped, printable};
 use coua_store::{Notes, Store};
 use serde::{Deserialize, Serialize};
@@ -89,9 +90,6 @@ pub(crate) struct Run {
     pub(crate) has_ended: bool,
     /// Records done.
     pub(crate) records: u64,
-    /// It had --resume, or made a checkpoint: it is remembered after its end, so that the same command with --resume
-    /// does nothing.
-    pub(crate) is_repeatable: bool,
     /// The counters of the command.
     pub(crate) counts: Value,
     /// Positions in inputs, then in outputs.
@@ -105,6 +103,11 @@ impl Run {
 
     pub(crate) fn outputs(&self) -> impl Iterator<Item = &Place> {
         self.places.iter().filter(|place| place.role != Role::Input)
+    }
+
+    /// Whether the run reads its inputs only once, so that it cannot be resumed.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.inputs().next().is_none()
     }
 
     /// The name in messages.
@@ -125,6 +128,12 @@ impl Run {
     /// Whether the run has these files, in this order.
     pub(crate) fn has_files_of(&self, other: &Self) -> bool {
         self.places.iter().map(Place::file).eq(other.places.iter().map(Place::file))
+    }
+
+    /// Marks the run as undone: the filter remembers nothing of what is in its outputs.
+    pub(crate) fn undo(&mut self) {
+        (self.has_ended, self.records, self.counts) = (true, 0, Value::Null);
+        self.places.retain(|place| place.role != Role::Input);
     }
 
     /// Whether its main output gets records that the filter did not remember.
@@ -149,7 +158,7 @@ impl Run {
                 notes.insert(format!("{name}/file/{at}"), to_note(place));
             }
         }
-        let state = (self.has_ended, self.is_repeatable, self.records, &self.counts);
+        let state = (self.has_ended, self.records, &self.counts);
         notes.insert(format!("{name}/state"), to_note(&state));
         notes.insert(name, self.fixed_note());
     }
@@ -158,7 +167,7 @@ impl Run {
         let (job, files): (_, Vec<(Role, String)>) = serde_json::from_slice(note).ok()?;
         let place = |(role, path): (Role, String)| {
             let path: Result<Vec<_>, _> = path.chars().map(u8::try_from).collect();
-            Some(Place::start(role, &path_of(&path.ok()?)?))
+            Some(Place::start(role, &platform::path_of(&path.ok()?)?))
         };
         let places = files.into_iter().map(place).collect::<Option<_>>()?;
         Some(Self { job, places, ..Self::default() })
@@ -173,7 +182,7 @@ impl Run {
             return Some(());
         }
         let state = serde_json::from_slice(note).ok().filter(|_| part == "state");
-        (self.has_ended, self.is_repeatable, self.records, self.counts) = state?;
+        (self.has_ended, self.records, self.counts) = state?;
         Some(())
     }
 }
@@ -187,8 +196,6 @@ fn to_note(value: &impl Serialize) -> Vec<u8> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
     pub(crate) by_number: BTreeMap<u64, Run>,
-    /// The present run resumes one whose records are partly in the filter.
-    pub(crate) is_resumed: bool,
 }
 
 impl Runs {
@@ -212,7 +219,7 @@ impl Runs {
                 Some(part) => runs.get_mut(&number)?.decode_part(part, note)?,
             }
         }
-        Some(Self { by_number: runs, is_resumed: false })
+        Some(Self { by_number: runs })
     }
 
     /// Writes them to the notes of a filter.
@@ -257,10 +264,10 @@ mod tests {
     fn run(records: u64) -> Run {
         let mut place = Place::start(Role::Output, Path::new("out"));
         (place.offset, place.records, place.note) = (records, 2, 3);
-        let (is_repeatable, counts) = (records > 7, Value::from("counts"));
+        let counts = Value::from("counts");
         let places = vec![Place::start(Role::Input, Path::new("in \u{e4}\u{20ac}")), place];
         let (job, has_ended) = (JobSpec::new("job"), records > 5);
-        Run { job, has_ended, records, is_repeatable, counts, places }
+        Run { job, has_ended, records, counts, places }
     }
 
     fn sample() -> Runs {
@@ -323,9 +330,9 @@ mod tests {
             ("coua/run/x", "[{}, []]"),
             ("coua/run/7", "[1, []]"),
             ("coua/run/7", r#"[{"command": "add", "options": {}}, [["input", "\u20ac"]]]"#),
-            ("coua/run/7/state", "[false, true, 1, null]"),
-            ("coua/run/1/state", "[2, true, 1, null]"),
-            ("coua/run/1/state", "[false, true, 1]"),
+            ("coua/run/7/state", "[false, 1, null]"),
+            ("coua/run/1/state", "[2, 1, null]"),
+            ("coua/run/1/state", "[false, 1]"),
             ("coua/run/1/file/2", r#"{"offset":1,"records":1,"note":0,"sum":{"Ends":1}}"#),
             ("coua/run/1/file/1", r#"{"offset":1,"records":1,"note":0,"sum":{"Other":1}}"#),
             ("coua/run/1/file/1", r#"{"offset":1,"records":1,"note":0}"#),

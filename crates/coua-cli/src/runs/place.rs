@@ -3,7 +3,6 @@
 use crate::terminal::message;
 use coua::KeyHasher;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -92,11 +91,6 @@ impl Ends {
 /// The reason why a run cannot continue with a file whose bytes before the position differ.
 pub(crate) const CHANGED: &str = "no longer begins with what was processed";
 
-#[expect(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
-fn unreadable(error: io::Error) -> String {
-    message::reason(&error)
-}
-
 impl Place {
     /// The beginning of an unread file.
     pub(crate) fn start(role: Role, path: &Path) -> Self {
@@ -105,7 +99,7 @@ impl Place {
     }
 
     /// The use and the path of the file.
-    pub(super) fn file(&self) -> (Role, &Path) {
+    pub(crate) fn file(&self) -> (Role, &Path) {
         (self.role, &self.path)
     }
 
@@ -124,7 +118,8 @@ impl Place {
 
     /// Returns the reason if the file is too short.
     pub(crate) fn check_length(&self) -> Result<(), String> {
-        let (found, expected) = (self.path.metadata().map_err(unreadable)?.len(), self.offset);
+        let found = self.path.metadata().map_err(|error| message::reason(&error))?.len();
+        let expected = self.offset;
         let shorter =
             || format!("is {found} bytes long, but {expected} bytes were already processed");
         if found < expected { Err(shorter()) } else { Ok(()) }
@@ -133,13 +128,14 @@ impl Place {
     /// Returns the reason if the file does not begin with what was processed, whatever its device and inode. Reads all
     /// of that if it is compressed.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let file = File::open(&self.path).map_err(unreadable)?;
+        let file = File::open(&self.path).map_err(|error| message::reason(&error))?;
         self.check_length()?;
         let found = match self.sum {
             Checksum::Ends(_) => ends(&file, self.offset),
             Checksum::Whole(_) => whole(&file, self.offset),
         };
-        if found.map_err(unreadable)? == self.sum { Ok(()) } else { Err(CHANGED.to_owned()) }
+        let found = found.map_err(|error| message::reason(&error))?;
+        if found == self.sum { Ok(()) } else { Err(CHANGED.to_owned()) }
     }
 }
 
@@ -169,15 +165,6 @@ fn whole(mut file: &File, bytes: u64) -> io::Result<Checksum> {
             read => digest.update(&buffer[..read]),
         }
     }
-}
-
-/// The path of these bytes; none if they are not a path on this platform.
-pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-    #[cfg(unix)]
-    let path = Some(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));
-    #[cfg(not(unix))]
-    let path = std::str::from_utf8(bytes).ok().map(OsStr::new);
-    path.map(PathBuf::from)
 }
 
 #[cfg(test)]

@@ -22,8 +22,8 @@ struct World {
 impl World {
     fn new(seed: u64, random: &mut Random) -> Self {
         let format = Format::random(random);
-        let (copies, normalize, sinks, held, blocked) = Default::default();
-        let model = Model { format, copies, normalize, sinks, held };
+        let (copies, normalize, sinks, blocked) = Default::default();
+        let model = Model { format, copies, normalize, sinks };
         Self { seed, folder: Folder::new(), model, blocked }
     }
 
@@ -270,12 +270,6 @@ impl World {
         let story = format!("COUA_TEST_SEED={} {}\n{}", self.seed, step.args.join(" "), run.stderr);
         assert_eq!(run.code, Some(expected.code), "{story}");
         check_messages(&run, &step, &expected, &story);
-        let is_kept = run.stderr.contains(": holds the output of `coua dedup`");
-        if expected.is_held {
-            let has_content =
-                |name: &String| expected.sinks.get(name).is_some_and(|it| !it.bytes.is_empty());
-            self.model.held.extend(step.files().into_iter().filter(has_content));
-        }
         let mut outputs = HashSet::from(["-".to_owned(), step.main()]);
         if let Act::Dedup(Dedup { tee, .. }) = &step.act {
             outputs.extend(tee.clone());
@@ -294,7 +288,7 @@ impl World {
             let found = found.filter(|found| bytes.is_some() || !found.is_empty());
             let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| bytes.escape_ascii().to_string());
             assert_eq!(text(found), text(bytes), "{name}: {story}");
-            if expected.code == 2 && !is_kept {
+            if expected.code == 2 {
                 self.blocked.insert(name.clone());
             }
             self.model.sinks.extend(sink.filter(|_| !is_printed).map(|sink| (name, sink)));

@@ -68,8 +68,6 @@ pub(crate) struct Outcome {
     pub(crate) figures: HashMap<&'static str, u64>,
     /// The content of the filter file afterwards.
     pub(crate) copies: Option<Copies>,
-    /// Whether the filter remembers what is in its files.
-    pub(crate) is_held: bool,
 }
 
 type Copies = HashMap<Key, u64>;
@@ -81,8 +79,6 @@ pub(crate) struct Model {
     pub(crate) copies: Option<Copies>,
     pub(crate) normalize: Normalize,
     pub(crate) sinks: HashMap<String, Sink>,
-    /// Files with records that the filter remembers.
-    pub(crate) held: HashSet<String>,
 }
 
 /// A record that was read.
@@ -175,6 +171,7 @@ impl Model {
                 let (seen, copies) = seen(dedup, &items, &known.keys().collect(), copies);
                 self.printed(step, dedup, &items, &seen, sinks, copies)
             }
+            Act::Remove { .. } if self.would_empty(step) => return refused(),
             _ => self.asked(step, &items, copies),
         };
         let without_key = items.data().filter(|item| item.key.is_none()).count() as u64;
@@ -283,14 +280,15 @@ impl Model {
         };
         let sinks = HashMap::from([(step.main(), Sink { bytes, ..Sink::default() })]);
         let code = i32::from(matches!(step.act, Act::Check { .. }) && printed == 0);
-        Outcome { code, sinks, figures, copies: Some(copies), is_held: false }
+        Outcome { code, sinks, figures, copies: Some(copies) }
     }
 
-    /// Whether a new output holds records that the filter remembers.
+    /// Whether an output has content, and the filter holds items.
     fn would_empty(&self, step: &Step) -> bool {
         let has_content =
             |name: &String| self.sinks.get(name).is_some_and(|it| !it.bytes.is_empty());
-        step.files().iter().any(|name| self.held.contains(name) && has_content(name))
+        let has_items = self.copies.iter().flat_map(HashMap::values).any(|count| *count > 0);
+        has_items && step.files().iter().any(has_content)
     }
 
     /// The outputs of `dedup` before anything is printed; `None` if one of them cannot be appended to.
@@ -343,17 +341,7 @@ impl Model {
         }
         let number = |wanted| seen.iter().flatten().filter(|seen| **seen == wanted).count() as u64;
         let figures = HashMap::from([("unique", number(false)), ("repeats", number(true))]);
-        // A run that cannot be resumed remembers no records without a key.
-        let is_resumable = !step.reads_stdin && step.files().len() == sinks.len();
-        let is_any =
-            if is_resumable { !items.all.is_empty() } else { items.keys().next().is_some() };
-        Outcome {
-            code: 0,
-            sinks,
-            figures,
-            copies: Some(copies),
-            is_held: dedup.has_filter && is_any,
-        }
+        Outcome { code: 0, sinks, figures, copies: Some(copies) }
     }
 }
 

@@ -1,11 +1,13 @@
-//! Several processes on one filter file, and what `verify` finds in it.
+//! Several processes on one filter file or one output, and what `verify` finds in a filter.
 
+use crate::compressed::unpacked;
 use crate::support::{
-    Folder, PATIENCE, Repeats, coua, expected, lines, messages, run, run_with, wait,
+    Folder, PATIENCE, Repeats, coua, expected, lines, messages, run, run_with, shell, until, wait,
 };
 use coua_dev::cases::sample;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -188,4 +190,58 @@ fn two_that_create_a_filter_take_turns() {
         }
         assert_eq!(run_with(b"a\nb\n", ["count", &filter]).text(), "1\ta\n1\tb\n");
     }
+}
+
+/// Also compressed, and without a common filter. Nothing is emptied or changed before the refusal.
+#[test]
+fn an_output_is_written_by_one_run_at_a_time() {
+    let folder = Folder::new();
+    folder.file("in", "x\n");
+    fs::create_dir(folder.join("dir")).unwrap();
+    for (to, name) in [
+        ("-o out", "out"),
+        ("-o out.gz", "out.gz"),
+        ("--append -o out.zst", "out.zst"),
+        ("--tee-dups out -o new", "out"),
+        ("--keep last -o out", "out"),
+        ("--filter f -o out", "out"),
+        ("--filter f --restart -o out", "out"),
+        ("--output-dir dir", "dir/in"),
+    ] {
+        folder.file(name, "");
+        let held = fs::File::open(folder.join(name)).unwrap();
+        held.lock().unwrap();
+        let dedup = format!("$COUA dedup {to} in");
+        let message = format!(
+            "{name}: another run is writing to it; wait for its end, or choose another output\n"
+        );
+        shell(folder.path(), &dedup).failed(2, &format!("coua: {message}"));
+        assert!(!folder.has("new") && folder.read(name).is_empty(), "{to}");
+        drop(held);
+        shell(folder.path(), &format!("{dedup}; rm -f f new")).good();
+    }
+}
+
+#[test]
+fn runs_that_append_to_one_output_take_turns_at_their_filter() {
+    let folder = Folder::new();
+    let script = "seq 40 | xargs -n1 -P4 sh -c 'seq $0 50 | $COUA dedup -q --filter f --append -o out'; sort -n out";
+    let numbers: Vec<_> = (1..=50).map(|number| format!("{number}\n")).collect();
+    assert_eq!(shell(folder.path(), script).text(), numbers.concat());
+}
+
+#[test]
+fn the_first_of_two_runs_keeps_its_output() {
+    let folder = Folder::new();
+    let mut command = coua(["dedup", "-o", "out.gz"]);
+    let mut child = command.current_dir(folder.path()).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"a\n").unwrap();
+    until(|| folder.has("out.gz") && !folder.read("out.gz").is_empty());
+    let second = shell(folder.path(), "echo b | $COUA dedup -o out.gz");
+    assert!(second.stderr.contains("out.gz: another run is writing to it; "), "{}", second.stderr);
+    input.write_all(b"c\n").unwrap();
+    drop(input);
+    assert!(wait(&mut child).success());
+    assert_eq!(unpacked(&folder.read("out.gz")), b"a\nc\n");
 }

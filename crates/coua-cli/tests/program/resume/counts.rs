@@ -216,9 +216,8 @@ fn a_report_is_resumed_in_a_file_alone() {
     assert_eq!(folder.read("out"), b"a\nb\na\n");
     // The output contains records that are no longer in the filter.
     let message = format!(
-        "coua: {}: holds the output of an interrupted `coua remove` of {} and 1 more; continue \
-         that run with --resume, or choose another output\n",
-        folder.join("out"),
+        "coua: seen: an interrupted `coua remove` of {} and 1 more has done 3 records, which would count twice; \
+         continue with --resume\n",
         folder.join("first")
     );
     run_in(&folder, &report).failed(2, &message);

@@ -1,4 +1,4 @@
-//! An output that holds records which the filter remembers is never emptied.
+//! An output with content is never emptied while the filter holds items.
 
 use super::rounds;
 use crate::compressed::unpacked;
@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-const RESTART: &str = "; append with --append, or start over with --restart\n";
+const RESTART: &str = "; append with --append, start over with --restart, or move the file away\n";
 
 #[track_caller]
 fn refused(run: &Run, words: &str) {
@@ -125,11 +125,8 @@ fn outputs_of_repeats_are_kept() {
     assert_eq!((folder.read("tee"), items(&folder, "f")), (b"a\n".to_vec(), 1));
     folder.file("other", "x\n");
     let held = run_in(&folder, &["remove", "f", "--report", "found", "-o", "tee", "other"]);
-    refused(
-        &held,
-        "/tee: holds records that f remembers, and would be emptied; choose another output\n",
-    );
-    // What was removed may be removed from the report.
+    refused(&held, "/tee: is not emptied, because f holds items; move the file away\n");
+    // The filter is empty then.
     let remove = ["remove", "f", "--report", "found", "-o", "report"];
     run_in(&folder, &[&remove[..], &["in"]].concat()).good();
     assert_eq!(run_in(&folder, &[&remove[..], &["other"]].concat()).code, Some(0));
@@ -211,7 +208,10 @@ fn an_unknown_output_of_a_further_input_is_kept() {
     run_in(&folder, &[&dedup[..], &["1"]].concat()).good();
     fs::write(folder.join("out/2"), "mine\n").unwrap();
     let run = run_in(&folder, &[&dedup[..], &["1", "2"]].concat());
-    refused(&run, "that wrote this file; choose another folder\n");
+    refused(
+        &run,
+        "/out/2: --resume: no run with these inputs and options wrote this file; start over with --restart, or move the file away\n",
+    );
     assert_eq!(folder.read("out/2"), b"mine\n");
 }
 
@@ -342,10 +342,17 @@ fn two_passes_are_refused_before_their_input_is_copied() {
     }
 }
 
-/// Whatever the filter's notes know of a file: what it holds decides.
+/// Whatever it holds, and whatever the filter's notes know of it.
 #[test]
-fn an_output_with_records_of_the_filter_is_never_emptied() {
+fn an_output_is_never_emptied_while_the_filter_holds_items() {
     let cases = [
+        ("cp a x; dedup -o y b; dedup -o x big", "x"),
+        ("cp a x; dedup -o y b; dedup --restart -o x big", "x"),
+        ("cp a x; dedup -o y b; dedup --resume -o x big", "x"),
+        ("cp a x; dedup -o y b; dedup --tee-dups x -o z b", "x"),
+        ("cp a x; dedup -o y b; dedup --restart --tee-dups x -o y b", "x"),
+        ("cp a x; dedup -o y b; $COUA remove f --report found -o x b", "x"),
+        ("mkdir d; cp a d/b; dedup -o y b2; dedup --output-dir d b b2", "d/b"),
         ("dedup -o out a; mv out x; dedup -o x b", "x"),
         ("dedup -o out a; mv out x; dedup --restart -o x a", "x"),
         ("dedup a > x; dedup -o x b", "x"),

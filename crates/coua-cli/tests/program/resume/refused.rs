@@ -31,7 +31,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     let resume = ["dedup", "--filter", "seen.coua", "--resume", "-o"];
     let with = |rest: &[&str]| refused(&trial, &[&resume[..], rest].concat());
     // With other inputs it is another run, which must not truncate the output.
-    let remembers = "remembers no run with these inputs and options that wrote this file";
+    let remembers = "/out: holds the output of an interrupted `coua dedup` of ";
     assert!(with(&["out", "open"]).contains(remembers));
     assert!(with(&["out", "many", "--null"]).contains("--null differs from the interrupted"));
     assert!(with(&["out", "-"]).contains("--resume: every input must be a named file"));
@@ -95,7 +95,11 @@ fn what_an_interrupted_run_appended_is_not_appended_again() {
         let again = shell(folder.path(), &append);
         assert_eq!(again.code, Some(2));
         assert!(again.stderr.contains(message), "{}", again.stderr);
-        assert!(again.stderr.ends_with("or choose another output\n"), "{}", again.stderr);
+        assert!(
+            again.stderr.ends_with("with --resume, or move the file away\n"),
+            "{}",
+            again.stderr
+        );
         // Other records behind them would be cut off when the run is resumed.
         folder.file("other", "x\n");
         let other = shell(folder.path(), &append.replace(" in", " other"));
@@ -122,7 +126,7 @@ fn an_output_of_another_run_is_not_cut_off() {
         shell(folder.path(), &format!("{dedup} other")).good();
         let resumed = shell(folder.path(), &format!("{dedup} --resume in"));
         if append.is_empty() {
-            let message = "remembers no run with these inputs and options that wrote this file";
+            let message = "--resume: no run with these inputs and options wrote this file; ";
             assert!(
                 resumed.code == Some(2) && resumed.stderr.contains(message),
                 "{}",

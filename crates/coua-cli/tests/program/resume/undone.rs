@@ -91,7 +91,11 @@ fn what_was_printed_is_printed_again_when_a_run_starts_over() {
             (|_| ()) as fn(&Folder),
             ": it had other options; use the same",
         ),
-        (&["--restart"], changed, "/out: is 40 bytes long, but 50 bytes were already processed\n"),
+        (
+            &["--restart"],
+            changed,
+            "/out: is 40 bytes long, but 50 bytes were already processed; restore it, or leave out --restart\n",
+        ),
     ] {
         let folder = started();
         spoil(&folder);
@@ -119,7 +123,7 @@ fn repeats_are_not_taken_out_of_the_filter() {
     run_in(&folder, &dedup).good();
     folder.file("other", "c\nmine\n");
     let refused = run_in(&folder, &[&dedup[..], &["--restart"]].concat());
-    let words = "/other has 5 bytes more than the run wrote\n";
+    let words = "/other: has 5 bytes more than the finished run wrote; restore it, or leave out --restart\n";
     assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
     assert_eq!(folder.read("other"), b"c\nmine\n");
     // Only the first occurrences were added, and they are in no output.
@@ -139,7 +143,7 @@ fn the_same_names_with_other_records_are_another_job() {
     run_in(&folder, &daily).good();
     folder.file("today", "b\nc\n");
     let refused = run_in(&folder, &daily);
-    let words = "; append with --append, or start over with --restart\n";
+    let words = "; append with --append, start over with --restart, or move the file away\n";
     assert!(refused.code == Some(2) && refused.stderr.ends_with(words), "{}", refused.stderr);
     assert_eq!(folder.read("new"), b"a\nb\n");
     run_in(&folder, &[&daily[..], &["--append"]].concat()).good();
