@@ -24,8 +24,9 @@ pub(crate) struct Address {
     scheme: String,
     /// The server, or a node of its cluster.
     pub(super) node: Node,
-    pub(super) user: Option<String>,
-    pub(super) password: Option<String>,
+    /// Empty, like the password: none is given.
+    pub(super) user: String,
+    pub(super) password: String,
     pub(super) database: i64,
     pub(super) name: String,
     /// `None`: the filter is one key of this name.
@@ -55,25 +56,21 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// `host:port`, where the port may be missing, and an IPv6 address has brackets.
-    fn of(text: &str) -> Result<Self, String> {
+    /// `host:port`, where one may be missing, and an IPv6 address may have brackets.
+    pub(super) fn of(text: &str) -> Result<Self, String> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()),
             _ => (text, Some(PORT)),
         };
         let port = port.ok_or_else(|| format!("has a port that is no number; expected {FORM}"))?;
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let host = decoded(host, "host")?;
-        if host.is_empty() {
-            return Err(format!("names no host; expected {FORM}"));
-        }
-        Ok(Self { host, port })
+        Ok(Self { host: decoded(host, "host")?, port })
     }
 
-    /// The node that `teller` reports: without a host, it has that of the teller.
-    pub(super) fn told(host: &str, port: u16, teller: &Self) -> Self {
-        let host = if matches!(host, "" | "?") { &teller.host } else { host };
-        Self { host: host.to_owned(), port }
+    /// A node that is reported without a host has that of the node that reports it.
+    pub(super) fn told_by(self, teller: &Self) -> Self {
+        let is_known = !matches!(self.host.as_str(), "" | "?");
+        if is_known { self } else { Self { host: teller.host.clone(), ..self } }
     }
 }
 
@@ -103,15 +100,18 @@ impl Address {
         let (server, name) = place.split_once('/').unwrap_or((place, ""));
         let (login, node) = server.rsplit_once('@').unwrap_or(("", server));
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
-        let [user, password] = [decoded(user, "user")?, decoded(password, "password")?];
+        let node = Node::of(node)?;
+        if node.host.is_empty() {
+            return Err(format!("names no host; expected {FORM}"));
+        }
         let mut address = Self {
             scheme: scheme.to_ascii_lowercase(),
-            node: Node::of(node)?,
-            user: Some(user).filter(|user| !user.is_empty()),
-            password: [Some(password), env::var(PASSWORD).ok()]
-                .into_iter()
-                .flatten()
-                .find(|password| !password.is_empty()),
+            node,
+            user: decoded(user, "user")?,
+            password: match password {
+                "" => env::var(PASSWORD).unwrap_or_default(),
+                password => decoded(password, "password")?,
+            },
             database: 0,
             name: name_of(name)?,
             shards: None,
@@ -191,14 +191,14 @@ mod tests {
         let address =
             parse("rediss://me:p%40ss@[::1]:7000/a%20b?shards=64&db=3&retry=0.5").unwrap();
         assert_eq!((address.node.host.as_str(), address.node.port), ("::1", 7000));
-        assert_eq!(address.user.as_deref(), Some("me"));
-        assert_eq!(address.password.as_deref(), Some("p@ss"));
+        assert_eq!(address.user, "me");
+        assert_eq!(address.password, "p@ss");
         assert_eq!((address.name.as_str(), address.shards), ("a b", Some(64)));
         assert_eq!((address.database, address.has_tls()), (3, true));
         assert_eq!(address.patience, Duration::from_millis(500));
         assert_eq!(address.to_string(), "rediss://[::1]:7000/a b?shards=64");
         let address = parse("redis://:secret@h/x").unwrap();
-        assert_eq!((address.user, address.password.as_deref()), (None, Some("secret")));
+        assert_eq!((address.user.as_str(), address.password.as_str()), ("", "secret"));
         for (text, name) in [
             ("valkey://h/a/../b", "a/../b"),
             ("valkey://h/.?shards=2", "."),
@@ -238,7 +238,7 @@ mod tests {
         let address = parse("valkey://me:secret@h/seen?shards=2").unwrap();
         assert_eq!(format!("{address} {address:?}").matches("secret").count(), 0);
         let address = parse("valkey://me:sec%2Fret%40@h/a%40b").unwrap();
-        assert_eq!(address.password.as_deref(), Some("sec/ret@"));
+        assert_eq!(address.password, "sec/ret@");
         assert_eq!(address.name, "a@b");
     }
 }

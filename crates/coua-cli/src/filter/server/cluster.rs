@@ -80,8 +80,8 @@ impl SlotMap {
 /// A node of CLUSTER SLOTS.
 fn node(value: &Value, teller: &Node) -> Option<Node> {
     let [host, Value::Int(port), ..] = value.elements()? else { return None };
-    let host = str::from_utf8(host.text().unwrap_or_default()).ok()?;
-    Some(Node::told(host, u16::try_from(*port).ok()?, teller))
+    let host = String::from_utf8(host.text().unwrap_or_default().to_vec()).ok()?;
+    Some(Node { host, port: u16::try_from(*port).ok()? }.told_by(teller))
 }
 
 /// The number of slots of a cluster.

@@ -173,15 +173,11 @@ impl From<io::Error> for LinkError {
 
 impl LinkError {
     /// A server's error.
-    fn of(text: &str, teller: &Node) -> Self {
+    fn of(text: &str) -> Self {
         let said = shown(text.strip_prefix("ERR ").unwrap_or(text));
         let words: Vec<_> = text.splitn(3, ' ').collect();
         match words[..] {
-            ["ASK", _, node] => {
-                let parts =
-                    node.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
-                parts.map_or(Self::Moved, |(host, port)| Self::Ask(Node::told(host, port, teller)))
-            }
+            ["ASK", _, node] => Node::of(node).map_or(Self::Moved, Self::Ask),
             ["MOVED" | "ASK", ..] => Self::Moved,
             ["BUSY" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" | "TRYAGAIN", ..] => {
                 Self::NotNow(said)
@@ -203,7 +199,6 @@ fn shown(text: &str) -> String {
 /// A connection that sends commands in pipelines.
 #[derive(Debug)]
 pub(super) struct Connection {
-    node: Node,
     stream: BufReader<Box<dyn Transport>>,
     /// How long a reply may take.
     answering: Duration,
@@ -220,11 +215,11 @@ impl Connection {
         let left = Rc::new(Cell::new(answering));
         let stream = BufReader::new(connect(address, node, left.clone())?);
         let waiting = VecDeque::new();
-        let mut connection = Self { node: node.clone(), stream, answering, left, waiting };
+        let mut connection = Self { stream, answering, left, waiting };
         let Address { user, password, database, .. } = address;
-        if user.is_some() || password.is_some() {
+        if !user.is_empty() || !password.is_empty() {
             // Some users need no password.
-            let password = password.as_deref().unwrap_or_default();
+            let user = Some(user).filter(|user| !user.is_empty());
             let command = ServerCommand::new("AUTH").args(user).arg(password);
             connection.call(&command).map_err(|error| match error {
                 LinkError::Refused(text) => {
@@ -270,7 +265,7 @@ impl Connection {
             return Err(LinkError::Lost(text.to_owned()));
         }
         let reply = reply?;
-        reply.error().map_or(Ok(()), |text| Err(LinkError::of(text, &self.node)))?;
+        reply.error().map_or(Ok(()), |text| Err(LinkError::of(text)))?;
         Ok(reply)
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn pull(
     address: &Address,
     verbosity: Verbosity,
 ) -> Result<(Generations, Option<KeySpec>)> {
-    let (mut filter, found) = RemoteFilter::open(address, verbosity)?;
+    let (mut filter, found) = RemoteFilter::open(address, None, verbosity)?;
     let most_bytes = found.figures.memory_bytes.saturating_mul(2).saturating_add(MARGIN);
     let keys = filter.keys.clone();
     let mut union = filter.shard(&keys[0], most_bytes)?;
@@ -131,12 +131,9 @@ impl RemoteFilter {
             let Request { reply, in_doubt, .. } = self.call(Request::new(key, &command))?;
             let Some(Err(reason)) = reply else { continue };
             // Sent again after it was stored. If it was not, the next chunk is refused too.
-            let is_stored = match reason.as_str() {
-                "item exists" => in_doubt,
-                "Invalid position" => in_doubt && end < image.len(),
-                _ => false,
-            };
-            if !is_stored {
+            let may_be_stored =
+                reason == "item exists" || reason == "Invalid position" && end < image.len();
+            if !(in_doubt && may_be_stored) {
                 return Err(self.refused(&reason, key));
             }
         }

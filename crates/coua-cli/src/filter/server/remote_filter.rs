@@ -34,30 +34,22 @@ impl RemoteFilter {
         Ok(Self { server, keys: keys_of(&address.name, address.shards), in_doubt: 0 })
     }
 
-    /// Opens an existing filter.
-    pub(super) fn open(address: &Address, verbosity: Verbosity) -> Result<(Self, Description)> {
-        let mut filter = Self::connect(address, verbosity)?;
-        let missing = "no such filter; create it with `coua dedup` or `coua add`";
-        let description = filter.describe()?.ok_or_else(|| filter.failure(missing))?;
-        Ok((filter, description))
-    }
-
-    /// Opens the filter, or creates it. It must have these options.
-    pub(super) fn open_or_create(
+    /// Opens the filter. With options, it must have these, and is created if it is missing.
+    pub(super) fn open(
         address: &Address,
-        spec: &FilterSpec,
+        options: Option<&FilterSpec>,
         verbosity: Verbosity,
     ) -> Result<(Self, Description)> {
-        reserve::check(spec)?;
+        options.map_or(Ok(()), reserve::check)?;
         let mut filter = Self::connect(address, verbosity)?;
+        let mut missing = "no such filter; create it with `coua dedup` or `coua add`";
         let mut found = filter.describe()?;
-        if found.is_none() {
-            filter.create(&reserve::arguments(spec, filter.keys.len() as u64)?)?;
-            // Another process may have created it at the same time with other options.
-            found = filter.describe()?;
+        if let (Some(spec), None) = (options, &found) {
+            let arguments = reserve::arguments(spec, filter.keys.len() as u64)?;
+            (found, missing) = (filter.create(&arguments)?, GONE);
         }
-        let found = found.ok_or_else(|| filter.failure(GONE))?;
-        reserve::agree(spec, &found, address)?;
+        let found = found.ok_or_else(|| filter.failure(missing))?;
+        options.map_or(Ok(()), |spec| reserve::agree(spec, &found, address))?;
         Ok((filter, found))
     }
 
@@ -65,16 +57,22 @@ impl RemoteFilter {
     ///
     /// All have the same secret hash key, so they can be merged. If several processes do this at once, the one that
     /// creates the last shard creates the others too, unless it dies meanwhile.
-    fn create(&mut self, arguments: &str) -> Result<()> {
+    fn create(&mut self, arguments: &str) -> Result<Option<Description>> {
         let arguments = format!("{arguments} SEED {}", self.seed()?);
         let keys = self.keys.clone();
         let (first, others) = keys.split_at(1);
         let last = &others[others.len().saturating_sub(1)..];
-        if !self.reserve(last, &arguments)? && self.appears()? {
-            return Ok(());
+        let (are_new, until) = (self.reserve(last, &arguments)?, Instant::now() + CREATION);
+        while !are_new && Instant::now() < until {
+            if let Some(found) = self.describe()? {
+                return Ok(Some(found));
+            }
+            thread::sleep(PAUSE);
         }
         self.reserve(others, &arguments)?;
-        self.reserve(first, &arguments).map(drop)
+        self.reserve(first, &arguments)?;
+        // Another process may have created it at the same time with other options.
+        self.describe()
     }
 
     /// Creates keys; returns whether all of them are new.
@@ -88,18 +86,6 @@ impl RemoteFilter {
             }
         }
         Ok(are_new)
-    }
-
-    /// Whether another process completes the filter within [`CREATION`].
-    fn appears(&mut self) -> Result<bool> {
-        let until = Instant::now() + CREATION;
-        while Instant::now() < until {
-            if self.describe()?.is_some() {
-                return Ok(true);
-            }
-            thread::sleep(PAUSE);
-        }
-        Ok(false)
     }
 
     /// 128 random bits in the form of a secret key that CF.RESERVE accepts.

@@ -208,8 +208,8 @@ impl Server {
                     return Err(error);
                 }
                 Err(error) => {
-                    if let LinkError::Ask(node) = &error {
-                        request.ask = Some(node.clone());
+                    if let LinkError::Ask(asked) = &error {
+                        request.ask = Some(asked.clone().told_by(node));
                     }
                     result = Err(error);
                 }

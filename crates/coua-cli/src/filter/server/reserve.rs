@@ -61,8 +61,10 @@ pub(super) fn arguments(spec: &FilterSpec, shards: u64) -> Result<String> {
         None => format!("HASHBITS {MOST_BITS}"),
     };
     let growth = if is_fixed(spec) { " EXPANSION 0" } else { "" };
-    let window =
-        spec.window.window()?.map_or_else(String::new, |window| window_arguments(window, shards));
+    let window = match spec.window.window()? {
+        Some(window) => window_arguments(window, shards),
+        None => String::new(),
+    };
     Ok(format!("{capacity}{growth} {accuracy}{window}"))
 }
 

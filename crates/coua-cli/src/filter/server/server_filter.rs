@@ -47,11 +47,8 @@ pub(crate) fn open(
     spec: &FilterSpec,
     verbosity: Verbosity,
 ) -> Result<Box<dyn RunFilter>> {
-    let (filter, found) = if op.inserts() {
-        RemoteFilter::open_or_create(address, spec, verbosity)?
-    } else {
-        RemoteFilter::open(address, verbosity)?
-    };
+    let options = op.inserts().then_some(spec);
+    let (filter, found) = RemoteFilter::open(address, options, verbosity)?;
     if found.is_of_redisbloom {
         verbosity.say(format_args!("{address}: {OF_REDISBLOOM}"));
     }
@@ -251,7 +248,7 @@ fn log_key(log: &mut BlockKeys, key: &[u8], hash: KeyHash) {
 
 /// The report about a filter (`info`), as its server describes it.
 pub(crate) fn report(address: &Address) -> Result<Report> {
-    let (filter, found) = RemoteFilter::open(address, Verbosity::Normal)?;
+    let (filter, found) = RemoteFilter::open(address, None, Verbosity::Normal)?;
     let mut report = Report::default();
     report.text("server", "server", &filter.name());
     found.write_report(&mut report);
