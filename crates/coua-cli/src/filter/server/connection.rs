@@ -26,12 +26,11 @@ const ANSWERING: Duration = Duration::from_secs(20);
 const HICCUP: Duration = Duration::from_secs(5);
 /// The longest single wait; after each the program checks for signals.
 const TURN: Duration = Duration::from_millis(500);
-/// The fewest bytes per second that a server may send or receive, however slow the line.
-const SLOWEST: u64 = 32 << 10;
-/// The most bytes of a reply. Replies about keys and filters have a few kB.
-pub(super) const MOST_BYTES: u64 = 256 << 10;
-/// The most bytes of a reply to CLUSTER SLOTS, with each slot a separate range with a replica.
-const MOST_BYTES_OF_SLOTS: u64 = 4 << 20;
+/// The time that a server gets for each byte, however slow the line.
+const PER_BYTE: Duration = Duration::from_micros(30);
+/// The most bytes of a reply: that to CLUSTER SLOTS, with each slot a separate range with a replica. Replies about keys
+/// and filters have a few kB.
+pub(super) const MOST_BYTES: u64 = 4 << 20;
 /// The most characters of a server's text in a message.
 const MOST_WORDS: usize = 300;
 
@@ -68,7 +67,8 @@ impl BoundedSocket {
             }
             let begin = Instant::now();
             let result = act(&self.socket);
-            self.left.set(left.saturating_sub(begin.elapsed().min(TURN)));
+            let more = PER_BYTE.mul_f64(*result.as_ref().unwrap_or(&0) as f64);
+            self.left.set((left + more).saturating_sub(begin.elapsed().min(TURN)));
             match result {
                 Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => {}
                 result => return result,
@@ -243,21 +243,18 @@ impl Connection {
         prefix.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))
     }
 
-    /// Limits the time for this number of bytes.
-    fn limit(&self, bytes: u64) {
-        self.left.set(self.answering + Duration::from_secs(bytes / SLOWEST));
-    }
-
     /// Sends encoded commands.
     pub(super) fn send(&mut self, commands: &[u8]) -> Result<(), LinkError> {
-        self.limit(commands.len() as u64);
+        self.left.set(self.answering);
         self.stream.get_mut().write_all(commands)?;
         Ok(self.stream.get_mut().flush()?)
     }
 
     /// The reply, of at most `most_bytes`, to the oldest command without one.
     pub(super) fn receive(&mut self, most_bytes: u64) -> Result<Value, LinkError> {
-        self.limit(most_bytes);
+        // A reply that may be longer may also take longer to begin.
+        let longer = most_bytes.saturating_sub(MOST_BYTES) as f64;
+        self.left.set(self.answering + PER_BYTE.mul_f64(longer));
         let mut input = (&mut self.stream).take(most_bytes);
         let reply = Value::read(&mut input);
         if reply.is_err() && input.limit() == 0 {
@@ -273,11 +270,5 @@ impl Connection {
     pub(super) fn call(&mut self, command: &ServerCommand) -> Result<Value, LinkError> {
         self.send(&command.encode())?;
         self.receive(MOST_BYTES)
-    }
-
-    /// The nodes of a cluster, and their slots.
-    pub(super) fn cluster_slots(&mut self) -> Result<Value, LinkError> {
-        self.send(&ServerCommand::new("CLUSTER").arg("SLOTS").encode())?;
-        self.receive(MOST_BYTES_OF_SLOTS)
     }
 }

@@ -150,11 +150,6 @@ impl RemoteFilter {
         Ok(reply.transpose().map(|value| value != Some(Value::Nil)))
     }
 
-    /// The address, without its password.
-    pub(super) fn name(&self) -> String {
-        self.server.address.to_string()
-    }
-
     pub(super) fn failure(&self, reason: &str) -> Failure {
         self.server.failure(if reason == "not found" { GONE } else { reason })
     }

@@ -245,9 +245,10 @@ impl Server {
     /// Asks a cluster which node has which slots. The first answer is used.
     fn learn_slots(&mut self) -> Result<(), LinkError> {
         let Some(slots) = &self.slots else { return Ok(()) };
+        let command = ServerCommand::new("CLUSTER").arg("SLOTS");
         let mut last = LinkError::NotNow("no node of the cluster replies".to_owned());
         for node in slots.known.clone() {
-            match self.connection(&node).and_then(Connection::cluster_slots) {
+            match self.connection(&node).and_then(|open| open.call(&command)) {
                 Ok(reply) => return self.record_slots(&reply, &node),
                 Err(error) => {
                     self.connections.remove(&node);

@@ -124,7 +124,7 @@ impl ServerFilter {
     fn remove(&mut self, keys: &BlockKeys) {
         if let (answers, Err(failure)) = self.filter.query(Op::Remove, keys) {
             let left = answers.iter().filter(|answer| answer.number.is_none()).count();
-            let (name, left) = (self.filter.name(), counted(left as u64, "record"));
+            let (name, left) = (&self.filter.server.address, counted(left as u64, "record"));
             let reason = failure.reason();
             message::say(format_args!(
                 "{name}: {left} may be in the filter, but not in the output: {reason}"
@@ -137,7 +137,7 @@ impl RunFilter for ServerFilter {
     /// Its hasher is the default one, which selects the shard; the server hashes keys with its own.
     fn profile(&self) -> Profile {
         Profile {
-            name: self.filter.name(),
+            name: self.filter.server.address.to_string(),
             wanted: Wanted::Key,
             items: self.found.figures.items,
             is_saved: self.op.changes(),
@@ -157,8 +157,7 @@ impl RunFilter for ServerFilter {
             Err(_) if spec.normalize.does_nothing() => {}
             Err(reason) => self.filter.server.verbosity.say(format_args!(
                 "{}: does not store the key options {} ({reason}); give them to every command",
-                self.filter.name(),
-                spec.normalize
+                self.filter.server.address, spec.normalize
             )),
         }
         Ok(self.found.key_spec.clone())
@@ -214,8 +213,8 @@ impl RunFilter for ServerFilter {
         if self.filter.in_doubt == 0 {
             return Doubts::default();
         }
-        let (name, losses) = (self.filter.name(), grouped(self.filter.server.losses));
-        let records = grouped(self.filter.in_doubt);
+        let name = &self.filter.server.address;
+        let [losses, records] = [self.filter.server.losses, self.filter.in_doubt].map(grouped);
         let note = format!(
             "{name}: connections lost: {losses}; records sent again because the reply was lost: \
              {records}, {consequence}"
@@ -248,9 +247,9 @@ fn log_key(log: &mut BlockKeys, key: &[u8], hash: KeyHash) {
 
 /// The report about a filter (`info`), as its server describes it.
 pub(crate) fn report(address: &Address) -> Result<Report> {
-    let (filter, found) = RemoteFilter::open(address, None, Verbosity::Normal)?;
+    let (_, found) = RemoteFilter::open(address, None, Verbosity::Normal)?;
     let mut report = Report::default();
-    report.text("server", "server", &filter.name());
+    report.text("server", "server", &address.to_string());
     found.write_report(&mut report);
     Ok(report)
 }
