@@ -68,9 +68,9 @@ impl Node {
     }
 
     /// A node that is reported without a host has that of the node that reports it.
-    pub(super) fn told_by(self, teller: &Self) -> Self {
+    pub(super) fn reported_by(self, reporter: &Self) -> Self {
         let is_known = !matches!(self.host.as_str(), "" | "?");
-        if is_known { self } else { Self { host: teller.host.clone(), ..self } }
+        if is_known { self } else { Self { host: reporter.host.clone(), ..self } }
     }
 }
 

@@ -25,12 +25,12 @@ struct SlotRange {
 }
 
 impl SlotRange {
-    fn read(range: &Value, teller: &Node) -> Option<Self> {
+    fn read(range: &Value, reporter: &Node) -> Option<Self> {
         let [Value::Int(first), Value::Int(last), nodes @ ..] = range.elements()? else {
             return None;
         };
         let [first, last] = [first, last].map(|slot| u16::try_from(*slot).ok());
-        let nodes = nodes.iter().map(|told| node(told, teller)).collect::<Option<Vec<_>>>()?;
+        let nodes = nodes.iter().map(|value| node(value, reporter)).collect::<Option<Vec<_>>>()?;
         (!nodes.is_empty()).then_some(Self { slots: first?..=last?, nodes })
     }
 }
@@ -52,8 +52,8 @@ impl SlotMap {
     }
 
     /// The map of a later reply to CLUSTER SLOTS; `None` if the reply is not one.
-    pub(super) fn read(&self, reply: &Value, teller: &Node) -> Option<Self> {
-        let ranges = reply.elements()?.iter().map(|range| SlotRange::read(range, teller));
+    pub(super) fn read(&self, reply: &Value, reporter: &Node) -> Option<Self> {
+        let ranges = reply.elements()?.iter().map(|range| SlotRange::read(range, reporter));
         let ranges = ranges.collect::<Option<Vec<_>>>()?;
         let mut known = self.known.clone();
         for node in ranges.iter().flat_map(|range| &range.nodes) {
@@ -78,10 +78,10 @@ impl SlotMap {
 }
 
 /// A node of CLUSTER SLOTS.
-fn node(value: &Value, teller: &Node) -> Option<Node> {
+fn node(value: &Value, reporter: &Node) -> Option<Node> {
     let [host, Value::Int(port), ..] = value.elements()? else { return None };
     let host = String::from_utf8(host.text().unwrap_or_default().to_vec()).ok()?;
-    Some(Node { host, port: u16::try_from(*port).ok()? }.told_by(teller))
+    Some(Node { host, port: u16::try_from(*port).ok()? }.reported_by(reporter))
 }
 
 /// The number of slots of a cluster.
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn nodes_without_a_host_are_where_the_one_is_that_tells() {
-        let told_by = Node { host: "here".to_owned(), port: 1 };
+        let reported_by = Node { host: "here".to_owned(), port: 1 };
         let host = |text: &str| Value::Text(text.into());
         for (host, expected) in [
             (host("there"), "there"),
@@ -122,7 +122,7 @@ mod tests {
             (host("?"), "here"),
             (Value::Nil, "here"),
         ] {
-            let found = node(&Value::Array(vec![host, Value::Int(7)]), &told_by);
+            let found = node(&Value::Array(vec![host, Value::Int(7)]), &reported_by);
             assert_eq!(found, Some(Node { host: expected.to_owned(), port: 7 }));
         }
     }

@@ -238,7 +238,7 @@ impl Connection {
     pub(super) fn prefix(&mut self) -> Result<&'static str, LinkError> {
         let known = self.call(&ServerCommand::new("COMMAND").arg("INFO").args(OWN_COMMANDS))?;
         let known = known.elements().unwrap_or_default();
-        let own = known.iter().zip(OWN_COMMANDS).find(|(told, _)| told.elements().is_some());
+        let own = known.iter().zip(OWN_COMMANDS).find(|(info, _)| info.elements().is_some());
         let prefix = own.and_then(|(_, command)| command.strip_suffix("MDEL"));
         prefix.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))
     }

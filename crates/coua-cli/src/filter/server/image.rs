@@ -94,7 +94,7 @@ pub(crate) fn push(
     // In the slot of the filter's key: its hash tag is the filter's name.
     let temporary = format!("{{{}}}.coua-push-{}", address.name, filter.seed()?);
     signals::delay()?;
-    let created = filter.load(&temporary, &bytes).and_then(|()| filter.give_name(&temporary));
+    let created = filter.load(&temporary, &bytes).and_then(|()| filter.rename(&temporary));
     drop(filter);
     created.map_err(|failure| {
         // A new connection: the old one may have been given up.
@@ -141,7 +141,7 @@ impl RemoteFilter {
     }
 
     /// Renames the complete key to the name of the filter, unless another client has made a key of that name.
-    fn give_name(&mut self, temporary: &str) -> Result<()> {
+    fn rename(&mut self, temporary: &str) -> Result<()> {
         let name = &self.keys[0];
         let command = ServerCommand::new("RENAMENX").arg(temporary).arg(name);
         let Request { reply, in_doubt, .. } = self.call(Request::new(name, &command))?;

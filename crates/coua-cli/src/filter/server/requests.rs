@@ -209,7 +209,7 @@ impl Server {
                 }
                 Err(error) => {
                     if let LinkError::Ask(asked) = &error {
-                        request.ask = Some(asked.clone().told_by(node));
+                        request.ask = Some(asked.clone().reported_by(node));
                     }
                     result = Err(error);
                 }
@@ -259,9 +259,9 @@ impl Server {
         Err(last)
     }
 
-    fn record_slots(&mut self, reply: &Value, teller: &Node) -> Result<(), LinkError> {
+    fn record_slots(&mut self, reply: &Value, reporter: &Node) -> Result<(), LinkError> {
         let Some(before) = &self.slots else { return Ok(()) };
-        let now = before.read(reply, teller);
+        let now = before.read(reply, reporter);
         let now =
             now.ok_or_else(|| LinkError::Refused("unexpected reply to CLUSTER SLOTS".to_owned()))?;
         for [old, new] in now.successions(before) {
