@@ -204,24 +204,39 @@ pub(super) struct Connection {
     answering: Duration,
     /// The time left for the current reply.
     left: Rc<Cell<Duration>>,
+    /// How the names of the module's commands begin.
+    pub(super) prefix: &'static str,
     /// The places of the requests that wait for a reply.
     pub(super) waiting: VecDeque<usize>,
 }
 
 impl Connection {
-    /// Connects to this node as the address says.
+    /// Connects to this node as the address says; the node must have the module.
     pub(super) fn open(address: &Address, node: &Node) -> Result<Self, LinkError> {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
         let left = Rc::new(Cell::new(answering));
         let stream = BufReader::new(connect(address, node, left.clone())?);
-        let waiting = VecDeque::new();
-        let mut connection = Self { stream, answering, left, waiting };
+        let (prefix, waiting) = ("", VecDeque::new());
+        let mut connection = Self { stream, answering, left, prefix, waiting };
+        connection.log_in(address)?;
+        // A server with too many clients answers the first command only: this one, which may be lost.
+        let command = ServerCommand::new("COMMAND").arg("INFO").args(OWN_COMMANDS);
+        let known = connection.call(&command)?;
+        let known = known.elements().unwrap_or_default();
+        let own = known.iter().zip(OWN_COMMANDS).find(|(info, _)| info.elements().is_some());
+        let prefix = own.and_then(|(_, command)| command.strip_suffix("MDEL"));
+        connection.prefix = prefix.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))?;
+        Ok(connection)
+    }
+
+    /// Selects user and database.
+    fn log_in(&mut self, address: &Address) -> Result<(), LinkError> {
         let Address { user, password, database, .. } = address;
         if !user.is_empty() || !password.is_empty() {
             // Some users need no password.
             let user = Some(user).filter(|user| !user.is_empty());
             let command = ServerCommand::new("AUTH").args(user).arg(password);
-            connection.call(&command).map_err(|error| match error {
+            self.call(&command).map_err(|error| match error {
                 LinkError::Refused(text) => {
                     LinkError::Refused(format!("authentication failed: {text}"))
                 }
@@ -229,18 +244,9 @@ impl Connection {
             })?;
         }
         if *database != 0 {
-            connection.call(&ServerCommand::new("SELECT").arg(database.to_string()))?;
+            self.call(&ServerCommand::new("SELECT").arg(database.to_string()))?;
         }
-        Ok(connection)
-    }
-
-    /// How the names of the module's commands begin.
-    pub(super) fn prefix(&mut self) -> Result<&'static str, LinkError> {
-        let known = self.call(&ServerCommand::new("COMMAND").arg("INFO").args(OWN_COMMANDS))?;
-        let known = known.elements().unwrap_or_default();
-        let own = known.iter().zip(OWN_COMMANDS).find(|(info, _)| info.elements().is_some());
-        let prefix = own.and_then(|(_, command)| command.strip_suffix("MDEL"));
-        prefix.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))
+        Ok(())
     }
 
     /// Sends encoded commands.

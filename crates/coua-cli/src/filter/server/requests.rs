@@ -94,8 +94,7 @@ impl Server {
     fn open(address: &Address, verbosity: Verbosity) -> Result<Self, LinkError> {
         let first = address.node.clone();
         let mut connection = Connection::open(address, &first)?;
-        let prefix = connection.prefix()?;
-        let hello = connection.call(&ServerCommand::new("HELLO"))?;
+        let (prefix, hello) = (connection.prefix, connection.call(&ServerCommand::new("HELLO"))?);
         let is_cluster = hello.field("mode").and_then(Value::text) == Some(b"cluster");
         let mut server = Self {
             address: address.clone(),
