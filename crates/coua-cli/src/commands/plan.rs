@@ -160,20 +160,14 @@ impl Planner {
 
     /// The lowest rate that `items` items can have in `memory` bytes.
     fn best_rate(self, items: u64, memory: u64) -> Result<Planned> {
-        // Halves the range of exponents: rate = 2^-bits. The finest rate is slightly below what a 64-bit hash allows.
-        let finest = items.max(1) as f64 / 64_f64.exp2();
-        let (mut fits, mut low, mut high) = (None, 0.0, -finest.log2());
-        for _ in 0..50 {
-            let bits = f64::midpoint(low, high);
-            match (Self { rate: Some((-bits).exp2()), ..self }).of(items) {
-                Ok(plan) if plan.whole.bytes <= memory => {
-                    fits = Some(plan);
-                    low = bits;
-                }
-                Ok(_) | Err(BuildError::RateTooSmall { .. }) => high = bits,
-                Err(error) => return Err(Failure::at("plan", error)),
-            }
-        }
+        // The rate is 2^-bits, with the bits in small steps. The finest rate is slightly below what a 64-bit hash allows.
+        const STEPS: f64 = (1_u64 << 32) as f64;
+        let most = 64.0 - (items.max(1) as f64).log2();
+        let with_bits = |steps: u64| {
+            let rate = (-(steps as f64) / STEPS).exp2();
+            Self { rate: Some(rate), ..self }.of(items)
+        };
+        let fits = largest(memory, (most * STEPS) as u64, with_bits)?;
         fits.ok_or_else(|| {
             let (items, memory) = (counted(items, "item"), size(memory));
             Failure::at("plan", format_args!("no filter of {memory} holds {items}"))
@@ -182,22 +176,29 @@ impl Planner {
 
     /// The most items that fit in `memory` bytes.
     fn most_items(self, memory: u64) -> Result<Planned> {
-        let (mut fits, mut low, mut high) = (None, 0, memory.saturating_mul(8));
-        while low < high {
-            let items = low + (high - low).div_ceil(2);
-            match self.of(items) {
-                Ok(plan) if plan.whole.bytes <= memory => {
-                    fits = Some(plan);
-                    low = items;
-                }
-                Ok(_) | Err(BuildError::RateTooSmall { .. } | BuildError::OutOfMemory(_)) => {
-                    high = items - 1;
-                }
-                Err(error) => return Err(Failure::at("plan", error)),
-            }
-        }
+        let fits = largest(memory, memory.saturating_mul(8), |items| self.of(items))?;
         fits.ok_or_else(|| Failure::at("plan", format_args!("no filter fits in {}", size(memory))))
     }
+}
+
+/// The plan for the largest number, at most this one, that fits in `memory` bytes. Larger numbers take more memory.
+fn largest(
+    memory: u64,
+    most: u64,
+    plan: impl Fn(u64) -> Result<Planned, BuildError>,
+) -> Result<Option<Planned>> {
+    let (mut fits, mut low, mut high) = (None, 0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        match plan(middle) {
+            Ok(plan) if plan.whole.bytes <= memory => (fits, low) = (Some(plan), middle),
+            Ok(_) | Err(BuildError::RateTooSmall { .. } | BuildError::OutOfMemory(_)) => {
+                high = middle - 1;
+            }
+            Err(error) => return Err(Failure::at("plan", error)),
+        }
+    }
+    Ok(fits)
 }
 
 /// A planned filter.

@@ -6,7 +6,6 @@ mod counts;
 mod file_filter;
 pub(crate) mod filter_file;
 mod memory;
-mod read_only_file;
 mod run_filter;
 pub(crate) mod server;
 mod sharding;
@@ -20,8 +19,8 @@ pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, Window
 
 use crate::input::Survey;
 use crate::terminal::{Result, Verbosity};
+use file_filter::ReadOnlyFile;
 use memory::{MemoryFilter, ShardedMemory};
-use read_only_file::ReadOnlyFile;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

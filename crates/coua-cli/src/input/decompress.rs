@@ -21,6 +21,10 @@ const GZIP: u8 = 0x1f;
 /// Compressed bytes are read in pieces of this size.
 const PIECE: usize = 128 * 1024;
 
+/// Bytes requested from a decoder at a time, however many are wanted. A decoder loses its output on an error, so this
+/// determines which bytes come before an error.
+pub(super) const STEP: usize = 64 * 1024;
+
 /// An input from its first byte on.
 type Start = BufReader<Chain<Cursor<Vec<u8>>, Tap>>;
 
@@ -223,7 +227,8 @@ impl Write for Tail {
 pub(super) struct Decoded {
     /// The name of its format, if it is compressed.
     pub(super) compression: Option<&'static str>,
-    pub(super) reader: Box<dyn Read + Send>,
+    /// Its buffer holds the output of the decoder's last step.
+    pub(super) reader: BufReader<Box<dyn Read + Send>>,
     /// The checksums of the raw bytes.
     pub(super) digest: Digest,
 }
@@ -243,6 +248,7 @@ pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
         Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all))?,
         None => Box::new(all),
     };
+    let reader = BufReader::with_capacity(STEP, reader);
     Ok(Decoded { compression: compression.map(|it| it.name), reader, digest })
 }
 

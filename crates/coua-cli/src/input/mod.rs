@@ -254,8 +254,8 @@ impl Source {
     }
 
     fn is_compressed(&self) -> bool {
-        let is_looked_at = self.is_regular_file();
-        matches!(self, Self::File(path) if is_looked_at && is_compressed(path).unwrap_or(false))
+        let is_regular = self.is_regular_file();
+        matches!(self, Self::File(path) if is_regular && is_compressed(path).unwrap_or(false))
     }
 
     /// Lets the next reader of standard input begin at this place again.

@@ -1,6 +1,6 @@
 //! An input that is open: its decompressed bytes.
 
-use crate::input::decompress::{self, Decoded};
+use crate::input::decompress::{self, Decoded, STEP};
 use crate::input::tap::Tap;
 use crate::input::{Coding, Source};
 use crate::runs::Checksum;
@@ -10,11 +10,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes requested from a decoder at a time, however many are wanted. A decoder loses its output on an error, so this
-/// determines which bytes come before an error.
-const STEP: usize = 64 * 1024;
 
 /// Decompressed bytes of an input.
 #[derive(Default)]
@@ -29,12 +24,8 @@ pub(super) struct Chunk {
 /// An open input.
 pub(super) struct Opened {
     decoded: Decoded,
-    /// The output of the decoder's last step, and how much of it was read.
-    step: Vec<u8>,
-    read: usize,
     /// No byte of the input was read.
     is_start: bool,
-    offset: Arc<AtomicU64>,
     /// The file, if reading from it may wait.
     pub(super) waiting: Option<Arc<File>>,
 }
@@ -48,21 +39,13 @@ impl Opened {
         stop: &Arc<CancelToken>,
     ) -> io::Result<Self> {
         let tap = Tap::new(source.open()?, offset, Arc::clone(stop))?;
-        let (waiting, counter) = (tap.waiting(), tap.offset());
-        let decoded = decompress::decoded(tap, coding)?;
-        Ok(Self {
-            decoded,
-            step: Vec::new(),
-            read: 0,
-            is_start: offset == 0,
-            offset: counter,
-            waiting,
-        })
+        let waiting = tap.waiting();
+        Ok(Self { decoded: decompress::decoded(tap, coding)?, is_start: offset == 0, waiting })
     }
 
     /// Raw bytes read so far.
     pub(super) fn offset(&self) -> u64 {
-        self.offset.load(Ordering::Relaxed)
+        self.decoded.digest.offset()
     }
 
     /// The checksum of the raw bytes so far.
@@ -79,24 +62,12 @@ impl Opened {
     }
 
     fn decode(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let reader = &mut self.decoded.reader;
         if self.decoded.compression.is_none() {
-            return self.decoded.reader.read(buffer);
+            return reader.get_mut().read(buffer);
         }
-        if self.read == self.step.len() {
-            if buffer.len() >= STEP {
-                return self.decoded.reader.read(&mut buffer[..STEP]);
-            }
-            self.step.resize(STEP, 0);
-            self.read = STEP;
-            let read = self.decoded.reader.read(&mut self.step)?;
-            self.step.truncate(read);
-            self.read = 0;
-        }
-        let rest = &self.step[self.read..];
-        let read = buffer.len().min(rest.len());
-        buffer[..read].copy_from_slice(&rest[..read]);
-        self.read += read;
-        Ok(read)
+        let most = buffer.len().min(STEP);
+        reader.read(&mut buffer[..most])
     }
 
     /// The error, which names the format of compressed data if a decoder returned it.

@@ -5,15 +5,15 @@ use crate::runs::{Checksum, Ends};
 use crate::terminal::CancelToken;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
 
-/// The checksums of the bytes of an input that were read so far.
+/// The position in an input, and the checksums of the bytes that were read so far.
 #[derive(Clone)]
 pub(super) struct Digest(Arc<Mutex<Digested>>);
 
 struct Digested {
+    offset: u64,
     ends: Ends,
     /// Of all bytes, until the input is known not to be compressed.
     all: Option<Box<Xxh3>>,
@@ -26,6 +26,7 @@ impl Digest {
 
     fn add(&self, bytes: &[u8]) {
         let mut digested = self.get();
+        digested.offset += bytes.len() as u64;
         digested.ends.add(bytes);
         if let Some(all) = &mut digested.all {
             all.update(bytes);
@@ -37,8 +38,13 @@ impl Digest {
         self.get().all = None;
     }
 
+    /// The number of raw bytes before what is read next.
+    pub(super) fn offset(&self) -> u64 {
+        self.get().offset
+    }
+
     pub(super) fn sum(&self) -> Checksum {
-        let Digested { ends, all } = &*self.get();
+        let Digested { ends, all, .. } = &*self.get();
         all.as_ref().map_or_else(|| ends.checksum(), |all| Checksum::Whole(all.digest()))
     }
 }
@@ -50,8 +56,6 @@ pub(super) struct Tap {
     /// A read may wait, because this is not a regular file.
     may_wait: bool,
     stop: Arc<CancelToken>,
-    /// The position in the file.
-    offset: Arc<AtomicU64>,
     digest: Digest,
 }
 
@@ -65,15 +69,9 @@ impl Tap {
         if may_wait {
             platform::enlarge_pipe(&file);
         }
-        let offset = Arc::new(AtomicU64::new(offset));
-        let digested = Digested { ends: Ends::default(), all: Some(Box::default()) };
+        let digested = Digested { offset, ends: Ends::default(), all: Some(Box::default()) };
         let digest = Digest(Arc::new(Mutex::new(digested)));
-        Ok(Self { file: Arc::new(file), may_wait, stop, offset, digest })
-    }
-
-    /// The number of raw bytes before what is read next.
-    pub(super) fn offset(&self) -> Arc<AtomicU64> {
-        self.offset.clone()
+        Ok(Self { file: Arc::new(file), may_wait, stop, digest })
     }
 
     /// The checksums of the bytes read.
@@ -99,7 +97,6 @@ impl Read for Tap {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
                 Ok(read) => {
-                    self.offset.fetch_add(read as u64, Ordering::Relaxed);
                     self.digest.add(&buffer[..read]);
                     return Ok(read);
                 }

@@ -10,5 +10,6 @@ pub(crate) use message::{Exit, Failure, Result, Stream, Verbosity, caught_signal
 pub(crate) use progress::{Counters, Progress};
 pub(crate) use report::{FilterFigures, Report, ReportFormat, write_limit};
 pub(crate) use signals::CancelToken;
-pub(crate) use text::hexadecimal;
-pub(crate) use text::{byte_of, counted, grouped, known, printable, significant, size};
+pub(crate) use text::{
+    byte_of, counted, grouped, hexadecimal, known, printable, significant, size,
+};

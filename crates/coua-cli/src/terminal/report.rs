@@ -160,12 +160,7 @@ impl FilterFigures {
     /// Adds the figures of a run.
     pub(crate) fn write_report(self, report: &mut Report) {
         report.number("items", "items in filter", self.items);
-        report.measure("load", "load", self.load, percent);
-        report.measure("bits_per_item", "bits per item", self.bits_per_item(), tenths);
-        report.bytes("memory_bytes", "memory", self.memory_bytes);
-        report.measure("hash_bits", "hash bits", self.hash_bits, significant);
-        let rate = self.false_positive_rate;
-        report.measure("false_positive_rate", "false-positive rate", rate, significant);
+        self.write_measures(report);
         report.append(self.window.unwrap_or_default());
     }
 }
