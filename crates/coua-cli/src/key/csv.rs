@@ -9,6 +9,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::collections::{BTreeSet, TryReserveError};
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What the first record of a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub(crate) struct Columns {
     places: Arc<Places>,
     /// Fields after this one are not read.
     highest: usize,
+    /// The most fields of a row without a header, if the key is all columns but some.
+    widest: Arc<AtomicUsize>,
     pub(crate) dialect: Dialect,
     reader: Reader,
     output: Vec<u8>,
@@ -87,7 +90,7 @@ impl Clone for Columns {
     /// Creates a new reader: a clone of csv-core's (0.1.13) lacks most of its tables.
     fn clone(&self) -> Self {
         let (choice, time, places) = (self.choice.clone(), self.time.clone(), self.places.clone());
-        Self::of(choice, time, places, self.dialect)
+        Self { widest: self.widest.clone(), ..Self::of(choice, time, places, self.dialect) }
     }
 }
 
@@ -117,7 +120,8 @@ impl Columns {
     fn of(choice: Choice, time: Option<Column>, places: Arc<Places>, dialect: Dialect) -> Self {
         let (output, ends, reader) = (Vec::new(), Vec::new(), reader(dialect));
         let highest = places.highest();
-        Self { choice, time, places, highest, dialect, reader, output, ends }
+        let widest = Arc::default();
+        Self { choice, time, places, highest, widest, dialect, reader, output, ends }
     }
 
     /// Whether the key is all columns but some.
@@ -204,6 +208,8 @@ impl Columns {
         let Places { key, time, names } = &*self.places;
         if let Some(names) = names {
             parts.push(names.as_bytes());
+        } else if is_all && count > self.widest.load(Relaxed) {
+            self.widest.fetch_max(count, Relaxed);
         }
         for item in key {
             match *item {
@@ -227,6 +233,16 @@ impl Columns {
             Some(number) => parts.push(self.field(number - 1)),
             None => {}
         }
+    }
+
+    /// What to say of columns that are left out by number, but that no record has.
+    pub(super) fn hints(&self) -> Vec<String> {
+        let widest = self.widest.load(Relaxed);
+        let named = self.choice.named().iter().filter(|_| widest > 0);
+        let unused = named.filter(|it| matches!(*it.numbers, [Item::One(n)] if n > widest));
+        let hint =
+            |it: &Column| format!("--except {}: no record has more than {widest} columns", it.name);
+        unused.map(hint).collect()
     }
 
     /// Reserves memory for a record of `record` bytes.

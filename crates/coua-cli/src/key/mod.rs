@@ -100,6 +100,7 @@ impl Keys {
     pub(crate) fn hints(&self) -> Vec<String> {
         match &self.finder {
             Finder::Json(pointers) => pointers.hints().collect(),
+            Finder::Csv(columns) => columns.hints(),
             _ => Vec::new(),
         }
     }
