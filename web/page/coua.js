@@ -369,22 +369,16 @@ export function plan(items, rate) {
   return outputJson();
 }
 
-/** Gives the module a snapshot to look into. */
-function take(snapshot) {
-  give(snapshot);
-  checked(wasm.snapshot_take());
-}
-
 /** The tables of a snapshot: one, or the template and the generations of a window. */
 export function tablesIn(snapshot) {
-  take(snapshot);
+  give(snapshot);
   checked(wasm.snapshot_tables());
   return outputJson();
 }
 
 /** The place of a key in a table of a snapshot, and what is there. */
 export function locateIn(snapshot, key, table = 0) {
-  take(snapshot);
+  tablesIn(snapshot);
   giveKey(key);
   checked(wasm.snapshot_locate(table));
   return outputJson();

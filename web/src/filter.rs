@@ -174,6 +174,6 @@ pub(crate) extern "C" fn filter_advance(number: usize, time: f64) {
 pub(crate) extern "C" fn filter_describe(number: usize) -> i32 {
     with(|state| {
         let description = Description::of(state.filters.get(number));
-        state.answer(&description, 0)
+        state.answer(&description)
     })
 }

@@ -12,7 +12,7 @@ use crate::state::with;
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn plan(items: f64, rate: f64) -> i32 {
     let sizes = sizes(items as u64, rate);
-    with(|state| state.answer(&sizes, 0))
+    with(|state| state.answer(&sizes))
 }
 
 fn sizes(items: u64, rate: f64) -> [Option<u64>; 6] {

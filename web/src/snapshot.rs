@@ -6,7 +6,6 @@ use std::io::Cursor;
 
 use coua::LoadError;
 use coua::inspect::Contents;
-use serde::Serialize;
 
 use crate::state::with;
 use crate::view::{Located, TableShown};
@@ -17,40 +16,37 @@ pub(crate) struct Snapshot {
     bytes: Cursor<Vec<u8>>,
 }
 
-/// Takes the snapshot in the input for the calls below.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn snapshot_take() -> i32 {
-    with(|state| {
-        let mut bytes = Cursor::new(std::mem::take(&mut state.input));
-        let contents = Contents::read(&mut bytes);
-        let taken = contents.map(|contents| state.snapshot = Some(Snapshot { contents, bytes }));
-        state.settle(taken.map(|()| 0))
-    })
+impl Snapshot {
+    fn of(bytes: Vec<u8>) -> Result<(Self, Vec<TableShown>), LoadError> {
+        let mut bytes = Cursor::new(bytes);
+        let contents = Contents::read(&mut bytes)?;
+        let tables = contents.tables.iter().map(|table| TableShown::of(table, &mut bytes));
+        let tables = tables.collect::<Result<_, _>>()?;
+        Ok((Self { contents, bytes }, tables))
+    }
 }
 
-/// The tables (JSON): one, or the template and the generations of a window.
+/// Takes the snapshot in the input, and describes its tables (JSON): one, or the template and the generations of a
+/// window.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn snapshot_tables() -> i32 {
-    answer(|Snapshot { contents, bytes }, _| {
-        let tables = contents.tables.iter().map(|table| TableShown::of(table, bytes));
-        tables.collect::<Result<Vec<_>, _>>()
+    with(|state| {
+        let (snapshot, tables) = match Snapshot::of(std::mem::take(&mut state.input)) {
+            Ok(read) => read,
+            Err(error) => return state.fail(error),
+        };
+        state.snapshot = Some(snapshot);
+        state.answer(&tables)
     })
 }
 
-/// The place of the key in the input in a table, and what is there (JSON).
+/// The place of the key in the input in a table of this snapshot, and what is there (JSON).
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn snapshot_locate(table: usize) -> i32 {
-    answer(|Snapshot { contents, bytes }, key| Located::of(&contents.tables[table], bytes, key))
-}
-
-/// Answers a question about the snapshot and the input.
-fn answer<A: Serialize>(
-    question: impl FnOnce(&mut Snapshot, &[u8]) -> Result<A, LoadError>,
-) -> i32 {
     with(|state| {
-        let snapshot = state.snapshot.as_mut().expect("the page gives the snapshot first");
-        match question(snapshot, &state.input) {
-            Ok(answer) => state.answer(&answer, 0),
+        let taken = state.snapshot.as_mut().expect("the page gives the snapshot first");
+        match Located::of(&taken.contents.tables[table], &mut taken.bytes, &state.input) {
+            Ok(located) => state.answer(&located),
             Err(error) => state.fail(error),
         }
     })
