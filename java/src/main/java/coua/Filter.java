@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import coua.Library.Call;
 import coua.Library.Verb;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -96,7 +97,7 @@ public final class Filter implements AutoCloseable {
         Symbols.check();
         try (var arena = Arena.ofConfined()) {
             var created = arena.allocate(ADDRESS);
-            Library.check(Library.statusOf(() -> maker.make(arena, created)));
+            Library.check(Library.statusOf(place -> maker.make(arena, place), created));
             return created.get(ADDRESS, 0);
         }
     }
@@ -105,24 +106,20 @@ public final class Filter implements AutoCloseable {
         return new Filter(made(maker), false);
     }
 
-    private interface Use {
-        int call(MemorySegment address) throws Throwable;
-    }
-
     /** Makes a call with the filter, which is not forgotten meanwhile. */
-    private int status(Use use) {
+    private int status(Call call) {
         if (!address.scope().isAlive()) {
             throw new IllegalStateException("the filter is closed");
         }
         try {
-            return Library.statusOf(() -> use.call(address));
+            return Library.statusOf(call, address);
         } finally {
             Reference.reachabilityFence(this);
         }
     }
 
-    private void check(Use use) {
-        Library.check(status(use));
+    private void check(Call call) {
+        Library.check(status(call));
     }
 
     /**

@@ -80,14 +80,14 @@ final class Library {
         return handle(name, FunctionDescriptor.of(JAVA_INT, arguments));
     }
 
-    /** A call of the library. */
+    /** A call of the library with a filter, or with the place for a new one. */
     interface Call {
-        int invoke() throws Throwable;
+        int invoke(MemorySegment filter) throws Throwable;
     }
 
-    static int statusOf(Call call) {
+    static int statusOf(Call call, MemorySegment filter) {
         try {
-            return call.invoke();
+            return call.invoke(filter);
         } catch (RuntimeException | Error refused) {
             throw refused; // such as that of a closed filter
         } catch (Throwable impossible) {
@@ -103,10 +103,10 @@ final class Library {
     }
 
     static void free(MemorySegment filter) {
-        statusOf(() -> {
-            FREE.invokeExact(filter);
+        statusOf(address -> {
+            FREE.invokeExact(address);
             return 0;
-        });
+        }, filter);
     }
 
     /** Of the last call of this thread. */
