@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use coua::window::{Clock, Generations, Window};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 
 /// Requirements on a filter. `None` means any value.
@@ -61,19 +61,20 @@ impl Requirements {
     /// The first difference of an existing filter: what is wrong, and what to do. Options are named as the fields here;
     /// the hasher is `seed`. A secret key is not shown.
     pub fn difference(&self, filter: &Generations) -> Option<String> {
-        let window = filter.window().map_or_else(|| "none".to_owned(), window_text);
+        let (wanted_window, window) = (self.window.map(Some), filter.window());
         let filter = filter.template();
         let (bits, max_items) = (filter.hash_bits(), filter.max_items());
         let rate = max_items as f64 / bits.exp2();
         // The hash bits of a filter that was built for a rate are not a whole number.
         let wanted_bits =
             self.hash_bits.map(f64::from).filter(|wanted| (wanted - bits).abs() >= 1.0);
-        differs("window", self.window.map(window_text), &window)
-            .or_else(|| differs("seed", self.hasher, &filter.hasher()))
-            .or_else(|| differs("when_full", self.when_full, &filter.when_full()))
-            .or_else(|| differs("max_items", self.max_items, &max_items))
-            .or_else(|| differs("hash_bits", wanted_bits, &bits))
-            .or_else(|| differs("rate", self.rate.filter(|wanted| rate > wanted * 1.001), &rate))
+        let wanted_rate = self.rate.filter(|wanted| rate > wanted * 1.001);
+        differs("window", wanted_window, window, window_text)
+            .or_else(|| differs("seed", self.hasher, filter.hasher(), seed_text))
+            .or_else(|| differs("when_full", self.when_full, filter.when_full(), when_full_text))
+            .or_else(|| differs("max_items", self.max_items, max_items, number_text))
+            .or_else(|| differs("hash_bits", wanted_bits, bits, number_text))
+            .or_else(|| differs("rate", wanted_rate, rate, number_text))
     }
 }
 
@@ -86,18 +87,40 @@ fn with<T>(
     if let Some(wanted) = wanted { set(builder, wanted) } else { builder }
 }
 
-fn differs<T: PartialEq + Debug>(option: &str, wanted: Option<T>, found: &T) -> Option<String> {
-    let wanted = wanted.filter(|wanted| wanted != found)?;
+fn differs<T: PartialEq>(
+    option: &str,
+    wanted: Option<T>,
+    found: T,
+    text: impl Fn(T) -> String,
+) -> Option<String> {
+    let wanted = wanted.filter(|wanted| *wanted != found)?;
+    let (found, wanted) = (text(found), text(wanted));
     Some(format!(
-        "the existing filter has {option} {found:?}, not {wanted:?}; drop {option}, or use another filter"
+        "the existing filter has {option} {found}, not {wanted}; drop {option}, or use another filter"
     ))
 }
 
-fn window_text(window: Window) -> String {
-    let (clock, length) = (window.clock(), window.length());
-    let length = match clock {
-        Clock::Count => format!("{length} items"),
-        _ => format!("{:?}", Duration::from_millis(length)),
+fn number_text(number: impl Debug) -> String {
+    format!("{number:?}")
+}
+
+fn seed_text(hasher: KeyHasher) -> String {
+    match hasher {
+        KeyHasher::Xxh3 { seed } => seed.to_string(),
+        _ => "of a secret key".to_owned(),
+    }
+}
+
+fn when_full_text(when_full: WhenFull) -> String {
+    format!("{when_full:?}").to_lowercase()
+}
+
+fn window_text(window: Option<Window>) -> String {
+    let Some(window) = window else { return "none".to_owned() };
+    let length = match window.clock() {
+        Clock::Count => format!("{} items", window.length()),
+        _ => format!("{:?}", Duration::from_millis(window.length())),
     };
-    format!("{length} in {} generations ({clock:?}, {:?})", window.generations(), window.age_from())
+    let since = if window.age_from() == AgeFrom::LastSeen { " since last seen" } else { "" };
+    format!("{length}{since} in {} generations", window.generations())
 }
