@@ -117,9 +117,11 @@ fn when_full_text(when_full: WhenFull) -> String {
 
 fn window_text(window: Option<Window>) -> String {
     let Some(window) = window else { return "none".to_owned() };
+    let time = Duration::from_millis(window.length());
     let length = match window.clock() {
         Clock::Count => format!("{} items", window.length()),
-        _ => format!("{:?}", Duration::from_millis(window.length())),
+        Clock::Arrival => format!("{time:?}"),
+        Clock::Given => format!("{time:?} of given times"),
     };
     let since = if window.age_from() == AgeFrom::LastSeen { " since last seen" } else { "" };
     format!("{length}{since} in {} generations", window.generations())
