@@ -308,7 +308,7 @@ fn batches_of_keys_are_single_keys() {
 }
 
 #[test]
-fn a_full_filter_tells_which_keys_it_refused() {
+fn a_full_filter_tells_the_first_key_that_it_refused() {
     let seen = SharedCuckooFilter::with_capacity(1000, 1e-6).unwrap();
     seen.insert_batch(&hashes(0..900)).unwrap();
     let refused = seen.insert_unique_batch(&hashes(500..1500)).unwrap_err();

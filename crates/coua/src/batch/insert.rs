@@ -302,8 +302,8 @@ impl<L: KnownLevel> Passes<'_, '_, L> {
     fn place_group(&mut self, prefetcher: &Prefetcher<L>, preview: &mut Preview) {
         let (keys, numbers) = prefetcher.group();
         let due = prefetcher.due();
-        let level = &self.level.geometry();
-        self.batch.filter.as_segments().preview(level, keys, Wanted::Free, preview);
+        let segments = self.batch.filter.as_segments();
+        segments.preview(&self.level.geometry(), keys, Wanted::Free, preview);
         // Inserts remove no key, so keys that were found are still present.
         let is_counted = self.counts_repeats();
         let held =
@@ -312,7 +312,7 @@ impl<L: KnownLevel> Passes<'_, '_, L> {
         self.batch.done = first + numbers.end;
         for number in numbers {
             if let Some(due) = due {
-                due.prefetch(&level.codec, number);
+                due.prefetch(&self.level.geometry().codec, number);
             }
             if bit(held, number) {
                 if is_counted {
@@ -323,7 +323,12 @@ impl<L: KnownLevel> Passes<'_, '_, L> {
             let segment = keys.segment(number);
             let is_done = if self.batch.deferred.is_blocked(segment) || bit(preview.full, number) {
                 self.defer(first + number, segment)
-            } else if self.batch.filter.insert_previewed(&level.codec, keys, number, preview) {
+            } else if self.batch.filter.insert_previewed(
+                &self.level.geometry().codec,
+                keys,
+                number,
+                preview,
+            ) {
                 self.batch.note(first + number, Insertion::Inserted);
                 true
             } else {

@@ -33,18 +33,18 @@ impl CuckooFilter {
     ) {
         let mut prefetcher = Prefetcher::new(self.as_segments(), level, hashes, 0);
         let mut preview = Preview::default();
-        let geometry = &level.geometry();
         for removed in removed.chunks_mut(WIDTH) {
             let keys = prefetcher.group().0;
-            self.as_segments().preview(geometry, keys, Wanted::Key, &mut preview);
+            self.as_segments().preview(&level.geometry(), keys, Wanted::Key, &mut preview);
             for (number, is_removed) in removed.iter_mut().enumerate() {
                 if let Some(due) = prefetcher.due() {
-                    due.prefetch(&geometry.codec, number);
+                    due.prefetch(&level.geometry().codec, number);
                 }
-                *is_removed = match self.remove_previewed(&geometry.codec, keys, number, &preview) {
-                    Some(is_removed) => is_removed,
-                    None => self.remove_at(level, &keys.place(number)),
-                };
+                *is_removed =
+                    match self.remove_previewed(&level.geometry().codec, keys, number, &preview) {
+                        Some(is_removed) => is_removed,
+                        None => self.remove_at(level, &keys.place(number)),
+                    };
             }
             prefetcher.next_group(self.as_segments());
         }

@@ -10,7 +10,7 @@
 mod copies;
 mod create;
 mod describe;
-mod divided;
+mod grouped;
 mod growth;
 mod insert;
 mod limits;
@@ -24,7 +24,7 @@ use crate::error::{Full, FullReason};
 use crate::hash::KeyHasher;
 use crate::segments::Segments;
 
-pub(crate) use divided::{GroupedKeys, by_level};
+pub(crate) use grouped::{GroupedKeys, by_level};
 use growth::Thresholds;
 pub(crate) use growth::{Decision, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 pub use growth::{IfPresent, WhenFull};

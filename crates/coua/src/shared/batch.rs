@@ -45,7 +45,7 @@ impl SharedCuckooFilter {
             block.divide(
                 part,
                 shards,
-                |hash| division.shard_of(hash),
+                |hash| division.shard_of(hash) as u8,
                 |hash| division.within(hash),
             );
             let first = division.shard_of(part[0]);

@@ -32,11 +32,11 @@ impl GroupedKeys {
         &mut self,
         hashes: &[KeyHash],
         groups: usize,
-        group_of: impl Fn(KeyHash) -> usize,
+        group_of: impl Fn(KeyHash) -> u8,
         within: impl Fn(KeyHash) -> KeyHash,
     ) {
         self.group_of.clear();
-        self.group_of.extend(hashes.iter().map(|&hash| group_of(hash) as u8));
+        self.group_of.extend(hashes.iter().map(|&hash| group_of(hash)));
         self.ends.clear();
         self.ends.resize(groups, 0);
         self.group_of.iter().for_each(|&group| self.ends[usize::from(group)] += 1);
@@ -56,7 +56,7 @@ impl GroupedKeys {
 
     /// [`divide`](Self::divide) by level.
     pub(crate) fn divide_by_level(&mut self, segments: &Segments, hashes: &[KeyHash]) {
-        let level = |hash| segments.get(segments.segment_of(hash)).level().into();
+        let level = |hash| segments.get(segments.segment_of(hash)).level();
         self.divide(hashes, segments.levels().len(), level, |hash| hash);
     }
 
