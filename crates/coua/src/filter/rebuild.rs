@@ -36,7 +36,7 @@ impl CuckooFilter {
     /// Allocates the memory for `additional` items at once, and no more than they need. O(slots).
     ///
     /// Does nothing if the filter can grow, and its keys cover only a part of all hashes (because they arrived in the
-    /// order of their hashes), or if it is a copy of a [shard](crate::shards) of a divided filter.
+    /// order of their hashes), or if it is a copy of a [shard](crate::shards).
     ///
     /// For a filter of fixed size, which has its memory unless it was [compacted](Self::compact), this only checks the
     /// limits.
@@ -67,8 +67,8 @@ impl CuckooFilter {
     ///
     /// O(slots); the old and the new table exist at the same time for a while. A filter of fixed size shrinks by
     /// halves, others to the size they need. Nothing changes if there is no memory for the smaller table, if it would
-    /// take more bytes, if the hashes are too uneven to fit, or in a copy of a [shard](crate::shards) of a divided
-    /// filter. Copies of a key have only two buckets, so if most keys have several copies, the filter stays larger.
+    /// take more bytes, if the hashes are too uneven to fit, or in a copy of a [shard](crate::shards). Copies of a key
+    /// have only two buckets, so if most keys have several copies, the filter stays larger.
     pub fn compact(&mut self) {
         if self.shard.is_part {
             return;
