@@ -24,7 +24,7 @@ use crate::error::StoreError;
 ///
 /// # Errors
 ///
-/// [`Reason::Io`] if there are too many symbolic links.
+/// [`Reason::Io`](crate::Reason::Io) if there are too many symbolic links.
 ///
 /// ```
 /// let folder = tempfile::tempdir()?;
