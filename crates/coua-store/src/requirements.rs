@@ -126,3 +126,41 @@ fn window_text(window: Option<Window>) -> String {
     let since = if window.age_from() == AgeFrom::LastSeen { " since last seen" } else { "" };
     format!("{length}{since} in {} generations", window.generations())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(wanted: &Requirements, filter: impl Into<Generations>) -> String {
+        let text = wanted.difference(&filter.into()).expect("a difference");
+        let text = text.strip_prefix("the existing filter has ").unwrap_or(&text);
+        text.split(';').next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_difference_names_both_values() {
+        let week = Window::new(Clock::Arrival, 7 * 86_400_000, 8).unwrap();
+        let day = Window::new(Clock::Count, 6, 2).unwrap();
+        let wanted = Requirements { window: Some(day), ..Requirements::default() };
+        assert_eq!(
+            found(&wanted, Generations::new(week)),
+            r#"window "604800s in 8 generations (Arrival, FirstSeen)", not "6 items in 2 generations (Count, FirstSeen)""#
+        );
+        let wanted = Requirements { when_full: Some(WhenFull::Refuse), ..Requirements::default() };
+        let plain = CuckooFilter::new;
+        assert_eq!(found(&wanted, plain()), "when_full Grow, not Refuse");
+        let wanted = Requirements { max_items: Some(9), ..Requirements::default() };
+        assert_eq!(found(&wanted, plain()), format!("max_items {}, not 9", u64::MAX));
+        let wanted = Requirements { rate: Some(0.1), ..Requirements::default() };
+        let coarse = CuckooFilter::builder().capacity(100).rate(0.5).build().unwrap();
+        assert!(found(&wanted, coarse).ends_with(", not 0.1"));
+        assert_eq!(Requirements::default().difference(&plain().into()), None);
+    }
+
+    #[test]
+    fn a_secret_key_is_not_shown() {
+        let hasher = Some(KeyHasher::siphash13([77; 16]));
+        let text = found(&Requirements { hasher, ..Requirements::default() }, CuckooFilter::new());
+        assert!(text.contains("SipHash13") && !text.contains("77"), "{text}");
+    }
+}
