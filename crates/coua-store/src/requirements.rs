@@ -144,11 +144,11 @@ mod tests {
         let wanted = Requirements { window: Some(day), ..Requirements::default() };
         assert_eq!(
             found(&wanted, Generations::new(week)),
-            r#"window "604800s in 8 generations (Arrival, FirstSeen)", not "6 items in 2 generations (Count, FirstSeen)""#
+            "window 604800s in 8 generations, not 6 items in 2 generations"
         );
         let wanted = Requirements { when_full: Some(WhenFull::Refuse), ..Requirements::default() };
         let plain = CuckooFilter::new;
-        assert_eq!(found(&wanted, plain()), "when_full Grow, not Refuse");
+        assert_eq!(found(&wanted, plain()), "when_full grow, not refuse");
         let wanted = Requirements { max_items: Some(9), ..Requirements::default() };
         assert_eq!(found(&wanted, plain()), format!("max_items {}, not 9", u64::MAX));
         let wanted = Requirements { rate: Some(0.1), ..Requirements::default() };
@@ -161,6 +161,6 @@ mod tests {
     fn a_secret_key_is_not_shown() {
         let hasher = Some(KeyHasher::siphash13([77; 16]));
         let text = found(&Requirements { hasher, ..Requirements::default() }, CuckooFilter::new());
-        assert!(text.contains("SipHash13") && !text.contains("77"), "{text}");
+        assert_eq!(text, "seed 0, not of a secret key");
     }
 }
