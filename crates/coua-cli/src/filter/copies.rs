@@ -202,12 +202,11 @@ impl Copies {
         let bytes = self.sum(|it| (it.first.memory_bytes() + it.more.memory_bytes()) as u64);
         FilterFigures {
             items: keys + more,
-            capacity: None,
             load: Some(keys as f64 / slots as f64),
             memory_bytes: lists + bytes,
             hash_bits: Some(HASH_BITS),
             false_positive_rate: Some(keys as f64 / HASH_BITS.exp2()),
-            window: None,
+            ..FilterFigures::default()
         }
     }
 

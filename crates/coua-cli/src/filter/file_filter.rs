@@ -190,36 +190,19 @@ impl RunFilter for FileFilter {
 pub(super) struct ReadOnlyFile {
     name: String,
     view: RwLock<View>,
+    has_window: bool,
     op: Op,
 }
 
 impl ReadOnlyFile {
     pub(super) fn new(name: String, view: View, op: Op) -> Self {
-        Self { name, view: RwLock::new(view), op }
+        let has_window = view.filter.window().is_some();
+        Self { name, view: RwLock::new(view), has_window, op }
     }
 
     fn view(&self) -> RwLockReadGuard<'_, View> {
         // A thread that panics during a lookup leaves the filter unchanged.
         self.view.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Looks up the keys of a block in its turn, unless that is already done.
-    fn look_up(&self, keys: &BlockKeys, answers: &mut Answers) {
-        if answers.is_answered || self.look_up_early(&self.view(), keys, answers) {
-            return;
-        }
-        let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
-        clock::advance(&mut view.filter);
-        self.record(&view, keys, answers);
-    }
-
-    /// Looks up keys before their turn. Returns false if they must wait because the present time matters.
-    fn look_up_early(&self, view: &View, keys: &BlockKeys, answers: &mut Answers) -> bool {
-        if view.filter.window().is_some() {
-            return false;
-        }
-        self.record(view, keys, answers);
-        true
     }
 
     fn record(&self, view: &View, keys: &BlockKeys, answers: &mut Answers) {
@@ -246,7 +229,11 @@ impl RunFilter for Arc<ReadOnlyFile> {
     }
 
     fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
-        self.look_up(&batch.keys, &mut batch.answers);
+        if !batch.answers.is_answered {
+            let mut view = self.view.write().unwrap_or_else(PoisonError::into_inner);
+            clock::advance(&mut view.filter);
+            self.record(&view, &batch.keys, &mut batch.answers);
+        }
         Ok(())
     }
 
@@ -259,9 +246,10 @@ impl RunFilter for Arc<ReadOnlyFile> {
 
 impl Prefetch for ReadOnlyFile {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        // A locked filter is being changed in turn; do not wait for it.
-        if let Ok(view) = self.view.try_read() {
-            answers.is_answered = self.look_up_early(&view, keys, answers);
+        // With a window the present time matters, so keys are looked up in their turn.
+        if !self.has_window {
+            self.record(&self.view(), keys, answers);
+            answers.is_answered = true;
         }
     }
 }

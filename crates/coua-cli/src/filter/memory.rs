@@ -69,16 +69,14 @@ impl ShardedMemory {
         let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
             self.shards.iter().map(|shard| figure(&shard)).sum()
         };
-        let rates = self.shards.iter().map(|shard| shard.false_positive_rate());
         let items = sum(CuckooFilter::len);
         FilterFigures {
             items,
-            capacity: None,
             load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
             memory_bytes: self.shards.memory_bytes() as u64,
             hash_bits: Some(HASH_BITS),
-            false_positive_rate: Some(rates.sum::<f64>() / self.shards.division().shards() as f64),
-            window: None,
+            false_positive_rate: Some(items as f64 / HASH_BITS.exp2()),
+            ..FilterFigures::default()
         }
     }
 }
