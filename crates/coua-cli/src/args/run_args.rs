@@ -1,12 +1,12 @@
 //! Options for how a command runs.
 
-use super::value::{self, Word, word};
+use super::value::{Word, word};
 use crate::clock;
 use crate::resume::{Mode, ResumeOptions};
 use crate::run::{Running, Threads};
 use crate::runs::JobSpec;
 use crate::terminal::{ReportFormat, Verbosity};
-use clap::Args;
+use clap::{Args, value_parser};
 use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct RunArgs {
     ///
     /// The output and the filter never depend on it. A filter in a file, with a window or with a limit of items is changed
     /// by one thread. With more than one, a further thread decompresses files before their turn.
-    #[arg(short = 'j', long, value_name = "N", value_parser = value::between(1_u16, 256))]
+    #[arg(short = 'j', long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
     /// Print statistics to standard error: text, or json (docs/json.md)

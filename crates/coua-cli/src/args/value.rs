@@ -4,8 +4,6 @@ use crate::clock;
 use crate::filter::WindowLength;
 use crate::terminal::byte_of;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use std::fmt::Display;
-use std::str::FromStr;
 
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
 pub(crate) fn count(text: &str) -> Result<u64, &'static str> {
@@ -58,17 +56,6 @@ pub(crate) fn rate(text: &str) -> Result<f64, &'static str> {
     };
     let rate = value.ok().filter(|rate| *rate > 0.0 && *rate < 1.0);
     rate.ok_or("expected a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%")
-}
-
-/// A number from `least` to `most`.
-pub(crate) fn between<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone
-where
-    T: FromStr + PartialOrd + Display + Copy,
-{
-    move |text| {
-        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
-    }
 }
 
 /// The name of a value, the value, and its help.

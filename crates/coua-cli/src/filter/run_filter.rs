@@ -219,15 +219,11 @@ impl NoRoom {
     pub(crate) fn of(full: &Full) -> Self {
         let Full { items, max_items, reason, .. } = full;
         let (items, limit) = (counted(*items, "item"), grouped(*max_items));
-        match reason {
-            FullReason::MaxItems => Self {
-                why: format!("is full: it holds {items}, and its limit is {limit}"),
-                remedy: LARGER,
-            },
-            FullReason::NoRoom => {
-                Self { why: format!("is full: it holds {items}, and may not grow"), remedy: LARGER }
-            }
-            _ => Self::memory(full.items),
-        }
+        let end = match reason {
+            FullReason::MaxItems => format!("its limit is {limit}"),
+            FullReason::NoRoom => "may not grow".to_owned(),
+            _ => return Self::memory(full.items),
+        };
+        Self { why: format!("is full: it holds {items}, and {end}"), remedy: LARGER }
     }
 }

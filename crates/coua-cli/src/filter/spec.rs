@@ -26,7 +26,10 @@ impl Location {
         let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
         let is_there = argument.parent().is_some_and(Path::exists);
         match (is_address, text.split_once("://")) {
-            (true, _) => Self::on_server(&text),
+            (true, _) => {
+                let wrong = |reason| Failure::at(without_password(&text), reason);
+                Address::of(&text).map(Self::Server).map_err(wrong)
+            }
             (false, Some((scheme, _))) if !is_there => {
                 let reason =
                     format!("unknown scheme {scheme}://; expected a file, or valkey://HOST/NAME");
@@ -34,11 +37,6 @@ impl Location {
             }
             _ => Ok(Self::File(argument.to_owned())),
         }
-    }
-
-    fn on_server(text: &str) -> Result<Self> {
-        let wrong = |reason| Failure::at(without_password(text), reason);
-        Address::of(text).map(Self::Server).map_err(wrong)
     }
 
     /// Parses an argument that must be an address.

@@ -61,7 +61,7 @@ impl Hashing {
 
     fn hash_all(&mut self, block: &mut Block, keys: &mut BlockKeys) {
         keys.clear();
-        if self.hashes_whole_records() {
+        if self.shard.is_none() && self.comment.is_none() && self.keys.is_whole_record() {
             self.hash_records(block, keys);
             return;
         }
@@ -78,12 +78,6 @@ impl Hashing {
         if let Some(keys) = before {
             self.keys = keys;
         }
-    }
-
-    /// Whether all records are their own keys, and all are wanted.
-    fn hashes_whole_records(&self) -> bool {
-        let takes_all = self.shard.is_none() && self.comment.is_none();
-        takes_all && self.keys.is_whole_record()
     }
 
     /// Hashes all records, which are their own keys.
