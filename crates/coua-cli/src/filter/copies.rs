@@ -11,7 +11,7 @@
 
 use crate::filter::collisions::{self, Answered};
 use crate::filter::run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
-use crate::filter::sharding::{self, HASH_BITS, outcomes, stop_at_refusal};
+use crate::filter::sharding::{self, HASH_BITS, stop_at_refusal};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
@@ -146,7 +146,10 @@ impl CopiesShard {
                 are_last.take(hashes.len()).map(|is_last| !is_last).collect()
             }
         };
-        group.outcomes.extend(outcomes(is_dropped));
+        let outcome = |is_dropped| {
+            if is_dropped { Insertion::AlreadyPresent } else { Insertion::Inserted }
+        };
+        group.outcomes.extend(is_dropped.into_iter().map(outcome));
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::filter::run_filter::Stop;
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use coua::shards::Division;
-use coua::{BatchFull, Insertion, KeyHash};
+use coua::{BatchFull, KeyHash};
 
 /// Bits of a hash that shards remember together.
 pub(super) const HASH_BITS: f64 = 64.0;
@@ -67,12 +67,4 @@ pub(super) fn stop_at_refusal(group: &mut Group, result: Result<(), BatchFull>) 
     if let Some(stopped) = group.stopped {
         group.outcomes.truncate(stopped.done);
     }
-}
-
-/// The outcomes of `op` for keys that were present or absent.
-pub(super) fn outcomes(
-    are_there: impl IntoIterator<Item = bool>,
-) -> impl Iterator<Item = Insertion> {
-    let outcome = |is_there| if is_there { Insertion::AlreadyPresent } else { Insertion::Inserted };
-    are_there.into_iter().map(outcome)
 }

@@ -111,15 +111,10 @@ impl FromIterator<Done> for DoneRecords {
 }
 
 impl DoneRecords {
-    /// The number of records of a block, from its first, that are done.
-    fn of(&self, block: &Block, format: &RecordFormat) -> usize {
-        let until = self.0.get(block.input).map_or(0, |done| done.before_end_of(block, format));
-        block.len().min(until.saturating_sub(block.records_before) as usize)
-    }
-
     /// Sets aside the keys of records that are done, so that they are not looked up, and nothing is written.
     pub(super) fn set_aside(&self, block: &Block, format: &RecordFormat, keys: &mut BlockKeys) {
-        keys.done = self.of(block, format);
+        let until = self.0.get(block.input).map_or(0, |done| done.before_end_of(block, format));
+        keys.done = block.len().min(until.saturating_sub(block.records_before) as usize);
         if keys.done > 0 {
             let done = keys.hashes_before(keys.done);
             let is_done: Vec<_> = (0..keys.hashes.len()).map(|nth| nth < done).collect();

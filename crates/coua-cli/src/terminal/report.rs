@@ -1,6 +1,6 @@
 //! Reports: a table for people, and a JSON object for programs. And the figures of a filter.
 
-use crate::terminal::text::{grouped, known, percent, printable, significant, size, tenths};
+use crate::terminal::text::{grouped, known, printable, significant, size};
 use coua::window::Generations;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -152,8 +152,10 @@ impl FilterFigures {
         let rate = self.false_positive_rate;
         report.measure("false_positive_rate", "false-positive rate now", rate, significant);
         report.measure("hash_bits", "hash bits", self.hash_bits, significant);
+        let percent = |share| format!("{:.1} %", share * 100.0);
         report.measure("load", "load", self.load, percent);
         report.bytes("memory_bytes", "memory", self.memory_bytes);
+        let tenths = |bits| format!("{bits:.1}");
         report.measure("bits_per_item", "bits per item", self.bits_per_item(), tenths);
     }
 

@@ -80,16 +80,6 @@ pub(crate) fn known(number: Option<f64>, words: impl Fn(f64) -> String) -> Strin
     number.map_or_else(|| "unknown".to_owned(), words)
 }
 
-/// A share in percent.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// With one decimal.
-pub(crate) fn tenths(number: f64) -> String {
-    format!("{number:.1}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
