@@ -185,12 +185,16 @@ impl<'a> ResumeJob<'a> {
         let (filter, job, mode) = (&self.filter, &self.run.job, self.options.mode);
         let appends = self.output_spec.to.appends;
         let resumes = interrupted.as_ref().is_some_and(|(run, _)| !run.is_stream());
-        let advice = if !job.is_dedup() || appends || mode == Mode::Restart {
-            "move the file away"
-        } else if resumes || job.has("output-dir") {
-            "start over with --restart, or move the file away"
-        } else {
-            "append with --append, start over with --restart, or move the file away"
+        let is_new = job.is_dedup() && !appends && mode != Mode::Restart;
+        let may_append = is_new && !resumes && !job.has("output-dir");
+        let may_restart = is_new && self.output_spec.used.has_filter();
+        let advice = match (may_append, may_restart) {
+            (false, false) => "move the file away",
+            (true, false) => "append with --append, or move the file away",
+            (false, true) => "start over with --restart, or move the file away",
+            (true, true) => {
+                "append with --append, start over with --restart, or move the file away"
+            }
         };
         let what = match interrupted {
             Some((run, place)) if appends && !resumes => format!(

@@ -114,15 +114,10 @@ impl Run {
     pub(crate) fn name(&self) -> String {
         let run = format!("`coua {}`", self.job.command);
         let mut inputs = self.inputs();
-        match (inputs.next(), inputs.count()) {
-            (None, _) => run,
-            (Some(input), more) => {
-                let input = input.path.display().to_string();
-                let others = format!(" and {} more", grouped(more as u64));
-                let others = if more == 0 { "" } else { &others };
-                format!("{run} of {}{others}", printable(&input))
-            }
-        }
+        let Some(first) = inputs.next() else { return run };
+        let (first, more) = (first.path.display().to_string(), inputs.count() as u64);
+        let others = if more > 0 { format!(" and {} more", grouped(more)) } else { String::new() };
+        format!("{run} of {}{others}", printable(&first))
     }
 
     /// Whether the run has these files, in this order.

@@ -157,14 +157,8 @@ fn ends(file: &File, bytes: u64) -> io::Result<Checksum> {
 fn whole(mut file: &File, bytes: u64) -> io::Result<Checksum> {
     file.rewind()?;
     let mut digest = Xxh3::new();
-    let mut input = file.take(bytes);
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match input.read(&mut buffer)? {
-            0 => return Ok(Checksum::Whole(digest.digest())),
-            read => digest.update(&buffer[..read]),
-        }
-    }
+    io::copy(&mut file.take(bytes), &mut digest)?;
+    Ok(Checksum::Whole(digest.digest()))
 }
 
 #[cfg(test)]

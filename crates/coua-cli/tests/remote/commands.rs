@@ -8,6 +8,7 @@ on_both!(
     dedup_prints_first_occurrences_and_remembers,
     all_commands_work_on_one_filter,
     keys_and_outputs_are_those_of_files,
+    an_output_is_not_emptied_while_the_filter_holds_items,
     a_filter_is_created_as_the_options_say,
     many_wrong_repeats_are_told_without_being_asked,
     what_the_layout_of_redisbloom_loses_is_told,
@@ -55,6 +56,19 @@ fn all_commands_work_on_one_filter(kind: Kind) {
     }
     let table = run(["info", at]).text();
     assert!(table.contains("items in a shard") && table.contains(at), "{table}");
+}
+
+fn an_output_is_not_emptied_while_the_filter_holds_items(kind: Kind) {
+    let server = Server::start(kind);
+    let (at, folder) = (address(&server, "seen"), Folder::new());
+    let (input, out) = (folder.file("in", "a\n"), folder.file("out", "emptied"));
+    run(["dedup", "--filter", &at, "-o", &out, &input]).good();
+    let kept = format!("coua: {out}: is not emptied, because {at} holds items; ");
+    let append = format!("{kept}append with --append, or move the file away\n");
+    run(["dedup", "--filter", &at, "-o", &out, &input]).failed(2, &append);
+    let report = ["remove", &at, "--report", "found", "-o", &out, &input];
+    run(report).failed(2, &format!("{kept}move the file away\n"));
+    assert_eq!(folder.read("out"), b"a\n");
 }
 
 fn keys_and_outputs_are_those_of_files(kind: Kind) {
