@@ -30,12 +30,11 @@ const MOST_ENDED: usize = 64;
 pub(crate) struct Recorder {
     /// The number of the run; `None` if it can neither be resumed nor has files as outputs.
     number: Option<u64>,
-    /// The inputs can be read again.
-    is_resumable: bool,
     /// The run is remembered after its end, so that the same command with --resume does nothing.
     pub(super) is_repeatable: bool,
     /// The inputs have paused: nothing follows that could make a checkpoint due later.
     has_paused: bool,
+    /// The inputs, if they can be read again.
     inputs: Vec<Position>,
     /// The input that is being read.
     current: usize,
@@ -58,10 +57,8 @@ impl Recorder {
     pub(super) fn new(run: Run, number: Option<u64>, runs: &mut Runs, job: &ResumeJob<'_>) -> Self {
         let every = job.options.every.unwrap_or(USUAL_TIME);
         let inputs = run.inputs().map(|place| Position { place: place.clone(), met: 0 }).collect();
-        let is_resumable = !run.is_stream();
         let is_noted = number.is_some() || !run.places.is_empty() && excess(&run).is_none();
         Self {
-            is_resumable,
             is_repeatable: job.options.mode == Mode::Resume || run.outputs().next().is_some(),
             number: is_noted.then(|| runs.add(number, run)),
             has_paused: false,
@@ -81,7 +78,7 @@ impl Recorder {
 
     /// Enters a block.
     pub(crate) fn enter(&mut self, block: &Block) -> Result<()> {
-        self.has_paused = !self.is_resumable && block.ends.is_empty();
+        self.has_paused = !self.is_resumable() && block.ends.is_empty();
         self.end_before(block.input)?;
         let Some(position) = self.inputs.get_mut(block.input) else { return Ok(()) };
         let done = position.done().before_end_of(block, &self.format);
@@ -122,12 +119,12 @@ impl Recorder {
 
     /// Whether the run can be resumed.
     pub(crate) fn is_resumable(&self) -> bool {
-        self.is_resumable
+        !self.inputs.is_empty()
     }
 
     /// For inputs that may pause, the time after which earlier records are saved.
     pub(crate) fn pause(&self) -> Option<Duration> {
-        (!self.is_resumable).then_some(self.every)
+        (!self.is_resumable()).then_some(self.every)
     }
 
     /// Whether a checkpoint is due: not while the previous run got farther in the current input.
@@ -169,7 +166,7 @@ impl Recorder {
         }
         let Some(runs) = filter.runs() else { return Ok(false) };
         self.record(runs, synced, counts);
-        if ending == RunEnd::Early && self.is_resumable {
+        if ending == RunEnd::Early && self.is_resumable() {
             return filter.commit(Stage::Checkpoint).map(|()| true);
         }
         self.record_end(name, runs);
@@ -181,7 +178,7 @@ impl Recorder {
         let run = self.number.and_then(|number| runs.by_number.get_mut(&number));
         let Some(run) = run else { return };
         let places = self.inputs.iter().map(|position| &position.place);
-        let records = if self.is_resumable {
+        let records = if self.is_resumable() {
             places.clone().map(|place| place.records).sum()
         } else {
             counts.answered()
@@ -200,7 +197,7 @@ impl Recorder {
         let run = number.and_then(|number| runs.by_number.remove(&number));
         let Some(run) = run else { return };
         let holds_records = run.outputs().any(|place| place.offset > 0);
-        if !(holds_records || self.is_resumable && self.is_repeatable) {
+        if !(holds_records || self.is_resumable() && self.is_repeatable) {
             return;
         }
         let counts_twice = run.job.counts();
