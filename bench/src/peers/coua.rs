@@ -1,4 +1,4 @@
-//! Coua itself: key by key, in batches, growing.
+//! Coua itself: key by key, in batches, growing, and while about half of its segments are split.
 
 use coua::{CuckooFilter, CuckooFilterBuilder, WhenFull};
 
@@ -13,11 +13,21 @@ pub(super) fn entries() -> Vec<Entry> {
             make: |plan| Ok(Box::new(Singles(build(of_16_bits(plan))?))),
         },
         Entry { name: "coua growing, batches", make: |_| Batches::boxed(CuckooFilter::builder()) },
+        Entry {
+            name: "coua splitting",
+            make: |plan| Ok(Box::new(Singles(build(splitting(plan))?))),
+        },
+        Entry { name: "coua splitting, batches", make: |plan| Batches::boxed(splitting(plan)) },
     ]
 }
 
 fn fixed(plan: Plan) -> CuckooFilterBuilder {
     CuckooFilter::builder().capacity(plan.items).rate(plan.rate).when_full(WhenFull::Refuse)
+}
+
+/// With all items, about half of its segments are split: they split at 1.03 to 1.07 times its capacity.
+fn splitting(plan: Plan) -> CuckooFilterBuilder {
+    fixed(Plan { items: plan.items * 20 / 21, ..plan }).when_full(WhenFull::ExceedRate)
 }
 
 /// Slots as wide as those of bloom-lib.
