@@ -25,9 +25,9 @@ fn fixed(plan: Plan) -> CuckooFilterBuilder {
     CuckooFilter::builder().capacity(plan.items).rate(plan.rate).when_full(WhenFull::Refuse)
 }
 
-/// With all items, about half of its segments are split: they split at 1.03 to 1.07 times its capacity.
+/// With all items, about half of its segments are split: they split at 1.02 to 1.06 times its capacity.
 fn splitting(plan: Plan) -> CuckooFilterBuilder {
-    fixed(Plan { items: plan.items * 20 / 21, ..plan }).when_full(WhenFull::ExceedRate)
+    fixed(Plan { items: plan.items * 27 / 28, ..plan }).when_full(WhenFull::ExceedRate)
 }
 
 /// Slots as wide as those of bloom-lib.
