@@ -4,11 +4,13 @@ use crate::args::{Quiet, SecretArgs};
 use crate::clock;
 use crate::filter::{Location, Secret, check_files, filter_file, server};
 use crate::output::refuse_filter;
-use crate::terminal::{Failure, Result, Verbosity, print, size};
+use crate::terminal::{Failure, Result, Verbosity, print};
+use coua::inspect::{Contents, SegmentInfo, TableView};
 use coua::window::Generations;
 use serde::Serialize;
-use std::fs;
-use std::io::Write;
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::io::{Cursor, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -34,9 +36,9 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 /// library itself: it shows insertion, eviction, removal and growth step by step, in English and Chinese. Nothing is
 /// sent anywhere.
 ///
-/// With FILTER, of at most 16 MiB, the page also shows that filter: items, rate, segments and their load, overflow table,
-/// generations, and where a key is. The secret key of the filter's hash is not in the page: such a filter has answers
-/// only for the keys of --key.
+/// With FILTER the page also shows that filter: items, rate, segments and their load, overflow table, generations, and
+/// where a key is. The page does not have the secret key of the filter's hash, nor the slots of a filter of more than
+/// 16 MiB: such a filter has answers only for the keys of --key.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExploreArgs {
     /// Filter to show: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
@@ -108,15 +110,19 @@ fn open(page: &Path) -> std::io::Result<()> {
     opener.spawn().map(|_| ())
 }
 
-/// The most bytes of a filter in a page.
+/// The most bytes of a filter in a page. Of larger ones the page has the figures.
 const MOST: u64 = 16 << 20;
 
 /// A filter, and answers. The field names are those of `web/page/look.js`.
 #[derive(Serialize)]
 struct Excerpt {
     name: String,
+    /// Bytes of the snapshot.
+    size: u64,
     /// The snapshot in base64.
-    bytes: String,
+    bytes: Option<String>,
+    /// The tables of a snapshot that is too large for a page.
+    tables: Option<Vec<Value>>,
     /// Keys, with the number of copies of each.
     answers: Vec<(String, u64)>,
 }
@@ -128,7 +134,7 @@ impl Excerpt {
             Location::File(path) => Self::of_file(&path, secret, keys),
             Location::Server(address) => {
                 let (filter, _) = server::pull(&address, verbosity)?;
-                Self::new(address.to_string(), &filter, keys)
+                Self::of_filter(address.to_string(), &filter, keys)
             }
         }
     }
@@ -136,22 +142,39 @@ impl Excerpt {
     fn of_file(path: &Path, secret: &Secret, keys: &[String]) -> Result<Self> {
         check_files(secret, [path], None)?;
         let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
-        let metadata = fs::metadata(path).map_err(|error| Failure::io(path.display(), &error))?;
-        check_size(&name, metadata.len())?;
+        let file = File::open(path).map_err(|error| Failure::io(path.display(), &error))?;
+        let size = file.metadata().map_err(|error| Failure::io(path.display(), &error))?.len();
         let mut view = filter_file::read(path, secret)?;
         clock::advance(&mut view.filter);
-        let excerpt = Self::new(name, &view.filter, keys)?;
+        let excerpt = if size > MOST {
+            Self::of_snapshot(name, file, size, answers(&view.filter, keys))
+        } else {
+            Self::of_filter(name, &view.filter, keys)
+        };
         view.check_origin()?;
-        Ok(excerpt)
+        excerpt
     }
 
-    fn new(name: String, filter: &Generations, keys: &[String]) -> Result<Self> {
+    fn of_filter(name: String, filter: &Generations, keys: &[String]) -> Result<Self> {
         let mut snapshot = Vec::new();
         filter.write_to(&mut snapshot).map_err(|error| Failure::at(&name, error))?;
-        check_size(&name, snapshot.len() as u64)?;
-        let hashes: Vec<_> = keys.iter().map(|key| filter.hasher().hash(key.as_bytes())).collect();
-        let answers = keys.iter().cloned().zip(filter.count_batch(&hashes)).collect();
-        Ok(Self { name, bytes: base64(&snapshot), answers })
+        let (size, answers) = (snapshot.len() as u64, answers(filter, keys));
+        if size > MOST {
+            return Self::of_snapshot(name, Cursor::new(snapshot), size, answers);
+        }
+        Ok(Self { name, size, bytes: Some(base64(&snapshot)), tables: None, answers })
+    }
+
+    /// The figures of a snapshot, which are as old as the snapshot.
+    fn of_snapshot(
+        name: String,
+        mut snapshot: impl Read + Seek,
+        size: u64,
+        answers: Vec<(String, u64)>,
+    ) -> Result<Self> {
+        let contents = Contents::read(&mut snapshot).map_err(|error| Failure::at(&name, error))?;
+        let tables = Some(contents.tables.iter().map(figures).collect());
+        Ok(Self { name, size, bytes: None, tables, answers })
     }
 
     /// JSON that cannot end the script element that it is in.
@@ -161,15 +184,28 @@ impl Excerpt {
     }
 }
 
-/// Returns an error if a filter has too many bytes for a page.
-fn check_size(name: &str, bytes: u64) -> Result<()> {
-    if bytes <= MOST {
-        return Ok(());
-    }
-    let (found, most) = (size(bytes), size(MOST));
-    let reason =
-        format!("is too large for a page ({found}, at most {most}); `coua info` describes it");
-    Err(Failure::at(name, reason))
+/// The keys, with the number of copies of each.
+fn answers(filter: &Generations, keys: &[String]) -> Vec<(String, u64)> {
+    let hashes: Vec<_> = keys.iter().map(|key| filter.hasher().hash(key.as_bytes())).collect();
+    keys.iter().cloned().zip(filter.count_batch(&hashes)).collect()
+}
+
+/// The figures of a table that `web/page/look.js` shows.
+fn figures(table: &TableView) -> Value {
+    let segment =
+        |it: &SegmentInfo| json!({"occupied": it.occupied, "fingerprintBits": it.slot_bits - 1});
+    let overflow = table.overflow.iter();
+    json!({
+        "generation": table.generation,
+        "segmentSlots": table.segment_slots,
+        "length": table.len,
+        "falsePositiveRate": (table.stored as f64 / table.hash_bits.exp2()).min(1.0),
+        "isKeyed": table.hasher(None).is_err(),
+        "segments": table.segments.iter().map(segment).collect::<Vec<_>>(),
+        "overflowEntries": table.overflow.len(),
+        "extra": overflow.clone().map(|entry| entry.extra).sum::<u64>(),
+        "withoutSlot": overflow.map(|entry| entry.without_slot).sum::<u64>(),
+    })
 }
 
 /// Base64 without padding (RFC 4648).
@@ -208,9 +244,11 @@ mod tests {
         assert_eq!(read["name"], "<script>.coua");
         let counts = [0, 1, 2].map(|nth| read["answers"][nth][1].as_u64());
         assert_eq!(counts, [Some(2), Some(1), Some(0)]);
-        let large = CuckooFilter::with_capacity(MOST, 0.01).unwrap().into();
-        let refused = Excerpt::new("f".to_owned(), &large, &[]).err().unwrap();
-        assert!(refused.reason().starts_with("is too large for a page"));
+        let mut large: Generations = CuckooFilter::with_capacity(MOST, 0.01).unwrap().into();
+        large.insert("7").unwrap();
+        let excerpt = Excerpt::of_filter("f".to_owned(), &large, &asked).unwrap();
+        let (tables, figures) = (excerpt.tables.unwrap(), excerpt.answers);
+        assert!(excerpt.bytes.is_none() && tables[0]["length"] == 1 && figures[0].1 == 1);
     }
 
     #[test]

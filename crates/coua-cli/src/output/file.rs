@@ -260,19 +260,16 @@ impl Output {
     fn write_to_file(&mut self, bytes: &[u8]) -> Result<()> {
         let failed = |error| Failure::write(&self.name, &error);
         let is_ours = self.path.is_some() || !platform::appends(&self.file);
-        if self.regular.is_some() && is_ours {
-            let written = self.file.stream_position().map_err(failed)?;
-            let found = self.file.metadata().map_err(failed)?.len();
-            if found < written {
-                let reason = format!(
-                    "was shortened while it was written: {} of {} are left; choose another output",
-                    grouped(found),
-                    counted(written, "byte")
-                );
-                return Err(Failure::at(&self.name, reason));
-            }
+        if self.regular.is_none() || !is_ours {
+            return platform::write_all(&mut self.file, bytes).map_err(failed);
         }
-        platform::write_all(&mut self.file, bytes).map_err(failed)
+        let written = self.file.stream_position().map_err(failed)?;
+        let found = self.file.metadata().map_err(failed)?.len();
+        check_left(&self.name, written, found)?;
+        platform::write_all(&mut self.file, bytes).map_err(failed)?;
+        // After a write at the end of the file, the position is the end.
+        let end = self.file.stream_position().map_err(failed)?;
+        check_left(&self.name, written + bytes.len() as u64, end)
     }
 
     /// Passes compressed frames to the operating system.
@@ -285,6 +282,19 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// Returns an error if a file has fewer bytes than were written.
+fn check_left(name: &str, written: u64, found: u64) -> Result<()> {
+    if found >= written {
+        return Ok(());
+    }
+    let reason = format!(
+        "was shortened while it was written: {} of {} are left; choose another output",
+        grouped(found),
+        counted(written, "byte")
+    );
+    Err(Failure::at(name, reason))
 }
 
 /// Locks a file as long as it is open. Returns an error if another run has locked it.

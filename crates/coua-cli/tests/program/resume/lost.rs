@@ -225,7 +225,8 @@ fn an_output_that_others_shorten_is_noticed() {
         assert_eq!(wait(&mut child).code(), Some(2));
         let said = messages(&mut child);
         assert!(said.contains(" was shortened while it was written: "), "{said}");
-        assert_eq!(fs::metadata(&output).unwrap().len(), 10);
+        // What was being written meanwhile may follow.
+        assert!(fs::metadata(&output).unwrap().len() < text.len() as u64 / 2);
     }
 }
 
