@@ -2,29 +2,8 @@
 
 #![expect(unsafe_code, reason = "the names of exported functions")]
 
-use std::io::Cursor;
-
-use coua::LoadError;
-use coua::inspect::Contents;
-
 use crate::state::with;
-use crate::view::{Located, TableShown};
-
-/// The snapshot that is looked into.
-pub(crate) struct Snapshot {
-    contents: Contents,
-    bytes: Cursor<Vec<u8>>,
-}
-
-impl Snapshot {
-    fn of(bytes: Vec<u8>) -> Result<(Self, Vec<TableShown>), LoadError> {
-        let mut bytes = Cursor::new(bytes);
-        let contents = Contents::read(&mut bytes)?;
-        let tables = contents.tables.iter().map(|table| TableShown::of(table, &mut bytes));
-        let tables = tables.collect::<Result<_, _>>()?;
-        Ok((Self { contents, bytes }, tables))
-    }
-}
+use crate::view::{Located, Snapshot};
 
 /// Takes the snapshot in the input, and describes its tables (JSON): one, or the template and the generations of a
 /// window.

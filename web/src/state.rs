@@ -6,7 +6,7 @@ use std::fmt::Display;
 use coua::window::Generations;
 use serde::Serialize;
 
-use crate::snapshot::Snapshot;
+use crate::view::Snapshot;
 
 /// The result of a failed call; the output is the message.
 const FAILED: i32 = -1;

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use coua::inspect::{Place, SegmentInfo, Slot, TableView};
+use coua::inspect::{Contents, Place, SegmentInfo, Slot, TableView};
 use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{KeyHash, LoadError};
 use serde::Serialize;
@@ -216,5 +216,21 @@ impl SlotShown {
             c: slot.is_alternate.into(),
             r: hex(slot.representative),
         }
+    }
+}
+
+/// The snapshot that is looked into.
+pub(crate) struct Snapshot {
+    pub(crate) contents: Contents,
+    pub(crate) bytes: Cursor<Vec<u8>>,
+}
+
+impl Snapshot {
+    pub(crate) fn of(bytes: Vec<u8>) -> Result<(Self, Vec<TableShown>), LoadError> {
+        let mut bytes = Cursor::new(bytes);
+        let contents = Contents::read(&mut bytes)?;
+        let tables = contents.tables.iter().map(|table| TableShown::of(table, &mut bytes));
+        let tables = tables.collect::<Result<_, _>>()?;
+        Ok((Self { contents, bytes }, tables))
     }
 }
