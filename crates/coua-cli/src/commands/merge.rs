@@ -49,6 +49,15 @@ impl MergeArgs {
         let mut all_notes = vec![notes];
         for path in others {
             let View { filter: other, notes, .. } = read(path)?;
+            let [found, expected] = [&other, &filter].map(|it| it.template().hash_bits());
+            if (found - expected).abs() > 1e-6 {
+                let first = first.display();
+                let reason = format!(
+                    "remembers {found:.2} bits of each hash, and {first} {expected:.2}; merge filters that were made \
+                     with the same --rate and --capacity"
+                );
+                return Err(Failure::at(path.display(), reason));
+            }
             filter.merge(&other).map_err(|error| not_merged(error, first, path))?;
             all_notes.push(notes);
         }

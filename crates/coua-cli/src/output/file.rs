@@ -74,10 +74,17 @@ impl Output {
         Ok(output)
     }
 
-    /// Locks a named file, so that no other run writes to it.
+    /// Locks a file, so that no other run writes to it. To one that the shell opened for appending, others may append.
     pub(super) fn lock(&self) -> Result<()> {
-        let path = self.path.as_ref().filter(|_| self.regular.is_some());
-        path.map_or(Ok(()), |path| lock(&self.file, path))
+        if self.regular.is_none() || !self.is_ours() {
+            return Ok(());
+        }
+        lock(&self.file, self.path.as_deref().unwrap_or(Path::new(&self.name)))
+    }
+
+    /// Whether no other program appends to the file, or only to a named one, where that is noticed.
+    fn is_ours(&self) -> bool {
+        self.path.is_some() || !platform::appends(&self.file)
     }
 
     /// Removes the file if this run created it, and nothing was written to it: the run is refused.
@@ -259,8 +266,7 @@ impl Output {
     /// Passes bytes to the operating system. Returns an error if another process has cut off what was written.
     fn write_to_file(&mut self, bytes: &[u8]) -> Result<()> {
         let failed = |error| Failure::write(&self.name, &error);
-        let is_ours = self.path.is_some() || !platform::appends(&self.file);
-        if self.regular.is_none() || !is_ours {
+        if self.regular.is_none() || !self.is_ours() {
             return platform::write_all(&mut self.file, bytes).map_err(failed);
         }
         let written = self.file.stream_position().map_err(failed)?;

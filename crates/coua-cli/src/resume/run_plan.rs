@@ -351,6 +351,15 @@ impl<'a> ResumeJob<'a> {
                 Failure::at(&self.filter, reason)
             };
             self.check_undoable(run).map_err(|obstacle| failed(obstacle.to_owned()))?;
+            // Its records would be forgotten, and stand there still.
+            let mut others = run.outputs().filter(|it| !is_ours(it) && has_content(&it.path));
+            if let Some(other) = others.next().filter(|_| run.records > 0) {
+                let other = other.path.display();
+                let way = "give the same inputs and outputs, or move it away";
+                return Err(failed(format!(
+                    "it also wrote {other}, which is no output now; {way}"
+                )));
+            }
             undo.runs.push(*number);
             // What an output held before a run appended to it is not undone.
             let outputs = run.outputs().filter(|_| !run.job.has("append"));

@@ -261,6 +261,23 @@ fn merge_holds_what_all_hold() {
     assert!(folder.read("a") == folder.read("all"), "it is as it was");
 }
 
+/// The finer one would become as coarse as the other, in silence.
+#[test]
+fn filters_of_other_hash_bits_are_not_merged() {
+    let folder = Folder::new();
+    let [fine, coarse] = ["fine", "coarse"].map(|name| folder.join(name));
+    run_with(b"1\n", ["add", &fine]).good();
+    run_with(b"2\n", ["add", &coarse, "--capacity=1000", "--rate=0.05"]).good();
+    let before = [folder.read("fine"), folder.read("coarse")];
+    for (first, second) in [(&fine, &coarse), (&coarse, &fine)] {
+        let run = run(["merge", "-o", first, first, second]);
+        let words = " bits of each hash, and ";
+        assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
+        assert!(run.stderr.starts_with(&format!("coua: {second}: remembers ")), "{}", run.stderr);
+    }
+    assert!([folder.read("fine"), folder.read("coarse")] == before);
+}
+
 #[test]
 fn compact_gives_memory_back() {
     let folder = Folder::new();
@@ -453,12 +470,10 @@ fn a_full_filter_says_what_to_do() {
          record 4 (earlier records are printed; this and later ones are not); raise \
          --capacity, or use --when-full grow\n",
     );
-    run_with(
-        b"1\n2\n3\n",
-        ["add", &folder.join("small"), "--capacity=3", "--rate=0.01", "--when-full=stop"],
-    )
-    .good();
-    run_with(b"4\n", ["add", &folder.join("open")]).good();
+    for (name, text) in [("small", &b"1\n2\n3\n"[..]), ("open", b"4\n")] {
+        let name = folder.join(name);
+        run_with(text, ["add", &name, "--capacity=3", "--rate=0.01", "--when-full=stop"]).good();
+    }
     let kept = run_with(b"4\n", ["dedup", "--filter", &folder.join("small")]);
     assert!(
         kept.code == Some(3) && kept.stderr.contains("make room with `coua remove`"),

@@ -230,6 +230,22 @@ fn runs_that_append_to_one_output_take_turns_at_their_filter() {
     assert_eq!(shell(folder.path(), script).text(), numbers.concat());
 }
 
+/// Others may append to what the shell opened for appending.
+#[test]
+fn a_file_of_the_shell_is_written_by_one_run_too() {
+    let folder = Folder::new();
+    let held = fs::File::create(folder.join("out")).unwrap();
+    held.lock().unwrap();
+    let run = shell(folder.path(), "echo a | $COUA dedup 1<> out");
+    let message = "another run is writing to it; wait for its end, or choose another output\n";
+    run.failed(2, &format!("coua: standard output: {message}"));
+    shell(folder.path(), "echo a | $COUA dedup >> out").good();
+    assert_eq!(folder.read("out"), b"a\n");
+    drop(held);
+    let both = shell(folder.path(), "(echo b | $COUA dedup; echo c | $COUA dedup) > out; cat out");
+    assert_eq!(both.text(), "b\nc\n");
+}
+
 #[test]
 fn the_first_of_two_runs_keeps_its_output() {
     let folder = Folder::new();

@@ -1,7 +1,7 @@
 //! Runs that start over, and damaged inputs: no line is lost.
 
 use crate::packed::COMPRESSIONS;
-use crate::support::{Folder, Repeats, expected, lines, run_in};
+use crate::support::{Folder, Repeats, expected, lines, run_in, run_with};
 use coua_dev::cases::{few_usual_or_all, sample};
 use std::fs;
 
@@ -153,6 +153,33 @@ fn the_same_names_with_other_records_are_another_job() {
     folder.file("today", "b\nc\nd\n");
     run_in(&folder, &daily).good();
     assert_eq!(folder.read("new"), b"d\n");
+}
+
+/// Its records would be forgotten, and printed again to another output.
+#[test]
+fn a_restart_leaves_no_output_of_the_run_behind() {
+    for (again, left) in [
+        (&["dedup", "--filter", "f", "--output-dir", "dir", "--restart", "a"][..], "dir/b"),
+        (&["dedup", "--filter", "f", "-o", "o2", "--tee-dups", "dups", "--restart", "a"], "o"),
+    ] {
+        let folder = Folder::new();
+        folder.file("a", "1\n1\n");
+        folder.file("b", "2\n2\n");
+        let to = if left == "o" {
+            ["-o", "o", "--tee-dups", "dups"]
+        } else {
+            ["--output-dir", "dir", "-j", "1"]
+        };
+        run_in(&folder, &[&["dedup", "--filter", "f"], &to[..], &["a", "b"]].concat()).good();
+        folder.file("a", "1\n1\n5\n");
+        let refused = run_in(&folder, again);
+        let words = format!("it also wrote {left}, which is no output now; ");
+        let is_told =
+            refused.stderr.replace(&format!("{}/", folder.path().display()), "").contains(&words);
+        assert!(refused.code == Some(2) && is_told, "{}", refused.stderr);
+        run_with(b"2\n", ["dedup", "--filter", &folder.join("f")]).good();
+        assert_eq!(run_with(b"2\n", ["check", "-c", &folder.join("f")]).text(), "1\n");
+    }
 }
 
 /// The first byte of a compressed file looks like text.
