@@ -324,7 +324,8 @@ impl PeerCuckoo {
     /// Compacts a small filter after more than a tenth of its items were removed, up to the first sub-filter
     /// that cannot be emptied, because those before it cannot be freed.
     fn compact_after_removal(&mut self) {
-        let is_due = self.deletes as f64 > self.items as f64 * 0.10;
+        // A header may count fewer items than there are: compactions would never end.
+        let is_due = self.deletes as f64 > self.items.max(self.used()) as f64 * 0.10;
         let is_slow = self.pairs() > MAX_COMPACTION;
         if self.sub_filters.len() == 1 || !is_due || is_slow || self.lacks_items() {
             return;

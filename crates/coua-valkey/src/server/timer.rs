@@ -1,24 +1,30 @@
 //! Commands that continue later on a timer, so that none of them takes long.
 
+use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_int, c_longlong, c_void};
-use std::ptr::without_provenance_mut;
+use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::call::bytes_of;
 use super::command_name::CommandName;
 use super::{Call, OK, catch_panic, raw, server_function};
 
-/// Milliseconds until a command continues: clients come first.
+/// Milliseconds until the next command continues: clients come first.
 const PAUSE: c_longlong = 5;
 
 /// Commands that are scheduled and have not run yet.
-static SCHEDULED: Mutex<Schedule> =
-    Mutex::new(Schedule { commands: Vec::new(), number: 0, moved: None, follows: false });
+static SCHEDULED: Mutex<Schedule> = Mutex::new(Schedule {
+    commands: VecDeque::new(),
+    is_timed: false,
+    moved: None,
+    follows: false,
+});
 
 struct Schedule {
-    commands: Vec<ScheduledCommand>,
-    /// The number of the last command.
-    number: usize,
+    /// One a key, in the order in which they run: one whenever the timer ends.
+    commands: VecDeque<ScheduledCommand>,
+    /// Whether the timer is set.
+    is_timed: bool,
     /// The key that the server is renaming, or moving to another database.
     moved: Option<KeyPlace>,
     /// Whether the server reports renamed and moved keys.
@@ -27,7 +33,6 @@ struct Schedule {
 
 /// A command on a key, with two more words.
 struct ScheduledCommand {
-    number: usize,
     command: CommandName,
     place: KeyPlace,
     words: [String; 2],
@@ -63,8 +68,8 @@ pub(crate) fn commands_pending() -> u64 {
 }
 
 impl Call<'_> {
-    /// Schedules a command of this module on the first key of the call, unless the call
-    /// is replicated: then the primary sends the rest too.
+    /// Schedules a command of this module on the first key of the call, instead of one that is scheduled for this key,
+    /// unless the call is replicated: then the primary sends the rest too.
     pub(crate) fn schedule(&self, command: CommandName, words: [String; 2]) {
         if self.is_replicated() {
             return;
@@ -75,42 +80,64 @@ impl Call<'_> {
         if !schedule.follows {
             schedule.follows = follow_keys(self.context);
         }
-        schedule.number = schedule.number.wrapping_add(1);
-        let number = schedule.number;
-        schedule.commands.push(ScheduledCommand { number, command, place, words });
-        // SAFETY: the context is valid while the command runs. The pointer is a number.
-        unsafe {
-            let number = without_provenance_mut(number);
-            server_function!(RedisModule_CreateTimer)(self.context, PAUSE, Some(run), number);
-        }
+        schedule.commands.retain(|command| command.place != place);
+        schedule.commands.push_back(ScheduledCommand { command, place, words });
+        schedule.set_timer(self.context);
     }
 }
 
-/// Removes the command with this number from the schedule.
-fn taken(number: usize) -> Option<ScheduledCommand> {
-    let mut schedule = schedule();
-    let index = schedule.commands.iter().position(|command| command.number == number)?;
-    Some(schedule.commands.swap_remove(index))
-}
-
-unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, number: *mut c_void) {
-    catch_panic((), || {
-        let Some(scheduled) = taken(number.addr()) else { return };
-        // SAFETY: the context is the timer's.
-        let flags = unsafe { server_function!(RedisModule_GetContextFlags)(context) };
-        // A server that has become a replica follows its primary.
-        if flags & raw::REDISMODULE_CTX_FLAGS_SLAVE != 0 {
+impl Schedule {
+    /// Sets the timer if there are commands.
+    fn set_timer(&mut self, context: *mut raw::RedisModuleCtx) {
+        if self.is_timed || self.commands.is_empty() {
             return;
         }
-        let ([first, second], KeyPlace { database, key }) = (&scheduled.words, &scheduled.place);
+        self.is_timed = true;
+        // SAFETY: the context is that of a command that is being run, or of the timer.
+        unsafe {
+            server_function!(RedisModule_CreateTimer)(context, PAUSE, Some(run), null_mut());
+        }
+    }
+
+    /// Takes the next command, unless the server has paused writes. It would end if one were sent to replicas then.
+    fn next(&mut self) -> Option<ScheduledCommand> {
+        // SAFETY: it has no arguments.
+        let is_paused = unsafe { server_function!(RedisModule_AvoidReplicaTraffic)() } != 0;
+        if is_paused { None } else { self.commands.pop_front() }
+    }
+}
+
+unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, _: *mut c_void) {
+    catch_panic((), || {
+        schedule().is_timed = false;
+        let next = schedule().next();
+        if let Some(scheduled) = next {
+            // SAFETY: the context is the timer's.
+            unsafe { scheduled.run(context) };
+        }
+        schedule().set_timer(context);
+    });
+}
+
+impl ScheduledCommand {
+    /// # Safety
+    ///
+    /// The context is the server's.
+    unsafe fn run(&self, context: *mut raw::RedisModuleCtx) {
+        let ([first, second], KeyPlace { database, key }) = (&self.words, &self.place);
         // SAFETY: "b" announces bytes and their length, which the server copies; "!" sends the
         // command to replicas and to the append-only file. The reply is freed once; the key may be
         // gone, which is no harm.
         unsafe {
+            // A server that has become a replica follows its primary.
+            let flags = server_function!(RedisModule_GetContextFlags)(context);
+            if flags & raw::REDISMODULE_CTX_FLAGS_SLAVE != 0 {
+                return;
+            }
             server_function!(RedisModule_SelectDb)(context, *database);
             let reply = server_function!(RedisModule_Call)(
                 context,
-                scheduled.command.on_server().as_ptr(),
+                self.command.on_server().as_ptr(),
                 c"!bbb".as_ptr(),
                 key.as_ptr(),
                 key.len(),
@@ -123,7 +150,7 @@ unsafe extern "C" fn run(context: *mut raw::RedisModuleCtx, number: *mut c_void)
                 server_function!(RedisModule_FreeCallReply)(reply);
             }
         }
-    });
+    }
 }
 
 /// Subscribes to renamed and moved keys, so that scheduled commands follow them. Only a server with such commands does so:

@@ -14,6 +14,7 @@ on_both!(
     generations_are_compacted_in_steps,
     filters_of_redisbloom_are_compacted_in_steps,
     a_compaction_follows_its_key,
+    a_compaction_waits_while_writes_are_paused,
     copies_and_moves_leave_their_client_in_its_database,
     no_step_is_taken_while_the_server_loads,
 );
@@ -142,6 +143,26 @@ fn a_compaction_follows_its_key(kind: Kind) {
         assert!(Instant::now() < until, "{} of {full}", size(&mut client));
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A server ends if it has to send a command to replicas or to the append-only file meanwhile. Compactions of one key do
+/// not add up.
+fn a_compaction_waits_while_writes_are_paused(kind: Kind) {
+    let server = Server::with(kind, &["--appendonly", "yes"]);
+    let mut client = server.client();
+    filter_of_redisbloom(&mut client, 1_000_000);
+    let full = size(&mut client);
+    for _ in 0..3 {
+        client.good("CF.COMPACT f");
+    }
+    client.good("CLIENT PAUSE 300 WRITE");
+    assert_eq!(client.info_number("coua", "coua_compactions_pending"), 1);
+    let until = Instant::now() + PATIENCE;
+    while client.info_number("coua", "coua_compactions_pending") > 0 {
+        assert!(Instant::now() < until);
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(size(&mut client) < full / 2, "{} of {full}", size(&mut client));
 }
 
 /// Valkey 8.1 does otherwise once any module listens to events of keys, which this one does while a compaction waits.

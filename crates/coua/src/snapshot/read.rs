@@ -229,8 +229,8 @@ impl PartTable {
         let bytes = row.bytes as usize;
         input.read_exact(segment.bytes_mut(bytes))?;
         let found = checksum_of(segment.bytes(bytes));
-        let name = format_args!("segment {}", self.first + number as u64);
-        require_checksum(&found, &row.checksum, name)?;
+        let number = self.first + number as u64;
+        require_checksum(&found, &row.checksum, format_args!("segment {number}"))?;
         // If slots are invalid, no count can match.
         let used = slots::in_use(self.level_of(row), segment).unwrap_or(u64::MAX);
         require_eq("slots in use", used, row.occupied)?;

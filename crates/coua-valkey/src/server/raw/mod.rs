@@ -104,6 +104,7 @@ functions! {
     ) -> *const c_char;
     RedisModule_Log: fn(*mut RedisModuleCtx, *const c_char, *const c_char, ...);
 
+    RedisModule_AvoidReplicaTraffic: fn() -> c_int;
     RedisModule_CreateTimer: fn(
         *mut RedisModuleCtx, c_longlong, RedisModuleTimerProc, *mut c_void
     ) -> RedisModuleTimerID;
