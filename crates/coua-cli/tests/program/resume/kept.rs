@@ -181,11 +181,17 @@ fn a_run_goes_on_with_further_inputs() {
         assert_eq!(counts, [2, 2, 3, 4, 5, 5, 5], "{to}: {printed:?}");
         assert_eq!(printed.concat().iter().collect::<BTreeSet<_>>().len(), 5);
         assert_eq!(items(&folder, "f"), 5);
-        // All of it is undone.
-        shell(folder.path(), &format!("{} 4 3", dedup.replace("--resume", "--restart"))).good();
+        // All of it is undone, unless records would stay in outputs of other inputs.
+        let restarted =
+            shell(folder.path(), &format!("{} 4 3", dedup.replace("--resume", "--restart")));
+        if to.contains("dir") {
+            assert!(restarted.stderr.contains(" it also wrote "), "{}", restarted.stderr);
+            continue;
+        }
+        restarted.good();
         let mut last = printed_records(&folder);
         last.sort();
-        assert!(to.contains("dir") || last == ["a", "c", "d", "e"], "{last:?}");
+        assert_eq!(last, ["a", "c", "d", "e"]);
     }
 }
 
