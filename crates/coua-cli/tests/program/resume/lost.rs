@@ -225,8 +225,8 @@ fn an_output_that_others_shorten_is_noticed() {
         assert_eq!(wait(&mut child).code(), Some(2));
         let said = messages(&mut child);
         assert!(said.contains(" was shortened while it was written: "), "{said}");
-        // What was being written meanwhile may follow.
-        assert!(fs::metadata(&output).unwrap().len() < text.len() as u64 / 2);
+        // The write that was going on meanwhile may follow, of one buffer at most.
+        assert!(fs::metadata(&output).unwrap().len() <= 10 + (256 << 10));
     }
 }
 
