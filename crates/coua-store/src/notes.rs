@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Reason;
-use crate::log::{Fields, MOST_PAYLOAD, put_u32};
+use crate::log::{MOST_PAYLOAD, put_u32, take_u32};
 
 // Kinds of entries in a frame of notes (docs/format.md, section 9).
 const SET: u32 = 1;
@@ -125,13 +125,12 @@ impl Notes {
     }
 
     /// Replays the changes of a frame. None if [`encode`](Self::encode) did not write the bytes.
-    pub(crate) fn replay(&mut self, payload: &[u8]) -> Option<()> {
-        let mut fields = Fields::new(payload);
-        while !fields.is_at_end() {
-            let what = fields.u32()?;
-            let name = str::from_utf8(sized(&mut fields)?).ok()?;
+    pub(crate) fn replay(&mut self, mut payload: &[u8]) -> Option<()> {
+        while !payload.is_empty() {
+            let what = take_u32(&mut payload)?;
+            let name = str::from_utf8(take_sized(&mut payload)?).ok()?;
             match what {
-                SET => self.put(name, sized(&mut fields)?)?,
+                SET => self.put(name, take_sized(&mut payload)?)?,
                 REMOVE => drop(self.remove(name)),
                 _ => return None,
             }
@@ -145,9 +144,10 @@ pub(crate) fn bytes_of(name: &str, note: &[u8]) -> u64 {
     ENTRY_BYTES + (name.len() + note.len()) as u64
 }
 
-fn sized<'a>(fields: &mut Fields<'a>) -> Option<&'a [u8]> {
-    let length = fields.u32()?;
-    fields.bytes(length as usize)
+/// Takes bytes that follow their length.
+fn take_sized<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = take_u32(bytes)?;
+    bytes.split_off(..length as usize)
 }
 
 #[cfg(test)]

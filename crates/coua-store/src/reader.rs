@@ -7,7 +7,7 @@ use crate::log::{Base, Frame, Kind, Mark, Scan, Source, TransactionDigest};
 use crate::notes::Notes;
 
 /// The log after the snapshot in a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LogView {
     /// Bytes up to the end of the last commit.
@@ -26,8 +26,7 @@ pub(crate) struct LogReader {
     base: Base,
     /// The end of the last commit; later frames do not count.
     pub(crate) committed: Mark,
-    transactions: u64,
-    notes: Notes,
+    view: LogView,
     /// Changes of the notes that are not committed yet.
     note_changes: Vec<Vec<u8>>,
     digest: TransactionDigest,
@@ -35,14 +34,8 @@ pub(crate) struct LogReader {
 
 impl LogReader {
     pub(crate) fn of(base: Base) -> Self {
-        Self {
-            base,
-            committed: base.first(),
-            transactions: 0,
-            notes: Notes::default(),
-            note_changes: Vec::new(),
-            digest: TransactionDigest::default(),
-        }
+        let (view, note_changes, digest) = Default::default();
+        Self { base, committed: base.first(), view, note_changes, digest }
     }
 
     /// Checks the log to its end, and calls `each` with its frames, which are committed or not. O(bytes of the log); one
@@ -59,12 +52,9 @@ impl LogReader {
             read.map_err(|what| scan.damaged(frame.begin.at, what))?;
             next = frame.end;
         }
-        Ok(LogView {
-            bytes: self.committed.at - self.base.bytes,
-            transactions: self.transactions,
-            uncommitted: scan.bytes - self.committed.at,
-            notes: self.notes.clone(),
-        })
+        self.view.bytes = self.committed.at - self.base.bytes;
+        self.view.uncommitted = scan.bytes - self.committed.at;
+        Ok(self.view.clone())
     }
 
     /// Applies a frame to the notes.
@@ -81,9 +71,10 @@ impl LogReader {
         }
         let damage = Damage::Field { name: "notes", found: frame.begin.sequence };
         for changes in self.note_changes.drain(..) {
-            self.notes.replay(&changes).ok_or(damage)?;
+            self.view.notes.replay(&changes).ok_or(damage)?;
         }
-        (self.committed, self.transactions) = (frame.end, self.transactions + 1);
+        self.committed = frame.end;
+        self.view.transactions += 1;
         Ok(())
     }
 }

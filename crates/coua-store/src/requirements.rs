@@ -71,10 +71,10 @@ impl Requirements {
         let wanted_rate = self.rate.filter(|wanted| rate > wanted * 1.001);
         differs("window", wanted_window, window, window_text)
             .or_else(|| differs("seed", self.hasher, filter.hasher(), seed_text))
-            .or_else(|| differs("when_full", self.when_full, filter.when_full(), when_full_text))
-            .or_else(|| differs("max_items", self.max_items, max_items, number_text))
-            .or_else(|| differs("hash_bits", wanted_bits, bits, number_text))
-            .or_else(|| differs("rate", wanted_rate, rate, number_text))
+            .or_else(|| differs("when_full", self.when_full, filter.when_full(), text))
+            .or_else(|| differs("max_items", self.max_items, max_items, text))
+            .or_else(|| differs("hash_bits", wanted_bits, bits, text))
+            .or_else(|| differs("rate", wanted_rate, rate, text))
     }
 }
 
@@ -100,8 +100,8 @@ fn differs<T: PartialEq>(
     ))
 }
 
-fn number_text(number: impl Debug) -> String {
-    format!("{number:?}")
+fn text(value: impl Debug) -> String {
+    format!("{value:?}").to_lowercase()
 }
 
 fn seed_text(hasher: KeyHasher) -> String {
@@ -109,10 +109,6 @@ fn seed_text(hasher: KeyHasher) -> String {
         KeyHasher::Xxh3 { seed } => seed.to_string(),
         _ => "of a secret key".to_owned(),
     }
-}
-
-fn when_full_text(when_full: WhenFull) -> String {
-    format!("{when_full:?}").to_lowercase()
 }
 
 fn window_text(window: Option<Window>) -> String {

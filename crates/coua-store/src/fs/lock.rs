@@ -107,12 +107,7 @@ impl Lock {
         if self.is_held() && (self.is_new() || !self.was_new) {
             return Ok(());
         }
-        Err(self.replaced())
-    }
-
-    /// The error of a file that was replaced or changed without the lock.
-    pub(crate) fn replaced(&self) -> StoreError {
-        Reason::Replaced.at(&self.path)
+        Err(Reason::Replaced.at(&self.path))
     }
 
     /// The locked file.

@@ -5,7 +5,7 @@ use std::path::Path;
 use coua::KeyHash;
 use coua::window::{Change, ChangeLog, Generations, Window};
 
-use super::fields::{Fields, put_u32, put_u64};
+use super::fields::{put_u32, put_u64, take_u32};
 use super::{Frame, Kind};
 use crate::error::{Damage, Reason, StoreError};
 
@@ -101,14 +101,14 @@ pub(crate) fn replay(
         let what = Damage::Field { name: "change", found: offset };
         Reason::Damaged { offset, what }.at(path)
     };
-    let (mut fields, mut hashes) = (Fields::new(&frame.payload), Vec::new());
+    let (mut fields, mut hashes) = (&frame.payload[..], Vec::new());
     let has_window = filter.window().is_some();
     // Without a window there is only one generation.
     let mut generation = if has_window { None } else { Some(0) };
-    while !fields.is_at_end() {
-        let (kind, mut run) = run_of(&mut fields).ok_or_else(damaged)?;
+    while !fields.is_empty() {
+        let (kind, numbers) = run_of(&mut fields).ok_or_else(damaged)?;
         hashes.clear();
-        hashes.extend(std::iter::from_fn(|| run.u64()).map(KeyHash::from_u64));
+        hashes.extend(numbers.map(KeyHash::from_u64));
         match (kind, &hashes[..], generation) {
             (INSERT | REMOVE, _, Some(generation)) => {
                 let change = if kind == INSERT { Change::Insert } else { Change::Remove };
@@ -139,11 +139,10 @@ pub(crate) enum LoggedChange {
 }
 
 /// Calls `each` with the changes of a frame, or returns `None` if no log writes such bytes.
-pub(crate) fn decode_changes(log: &[u8], mut each: impl FnMut(LoggedChange)) -> Option<()> {
-    let mut fields = Fields::new(log);
-    while !fields.is_at_end() {
-        let (kind, mut numbers) = run_of(&mut fields)?;
-        while let Some(number) = numbers.u64() {
+pub(crate) fn decode_changes(mut log: &[u8], mut each: impl FnMut(LoggedChange)) -> Option<()> {
+    while !log.is_empty() {
+        let (kind, numbers) = run_of(&mut log)?;
+        for number in numbers {
             each(match kind {
                 INSERT => LoggedChange::Inserted,
                 REMOVE => LoggedChange::Removed,
@@ -156,9 +155,10 @@ pub(crate) fn decode_changes(log: &[u8], mut each: impl FnMut(LoggedChange)) -> 
     Some(())
 }
 
-fn run_of<'a>(fields: &mut Fields<'a>) -> Option<(u32, Fields<'a>)> {
-    let kind = fields.u32()?;
-    let count = fields.u32().filter(|&count| count as usize <= MOST_IN_RUN)?;
-    let numbers = fields.bytes(size_of::<KeyHash>() * count as usize)?;
-    Some((kind, Fields::new(numbers)))
+/// Takes a run from the beginning of a log: its kind and its numbers.
+fn run_of<'a>(log: &mut &'a [u8]) -> Option<(u32, impl Iterator<Item = u64> + use<'a>)> {
+    let kind = take_u32(log)?;
+    let count = take_u32(log).filter(|&count| count as usize <= MOST_IN_RUN)?;
+    let (numbers, _) = log.split_off(..size_of::<KeyHash>() * count as usize)?.as_chunks();
+    Some((kind, numbers.iter().map(|&number| u64::from_le_bytes(number))))
 }

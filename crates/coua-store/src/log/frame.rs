@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::fields::{Fields, put_u32, put_u64};
+use super::fields::{put_u32, put_u64, take_u32, take_u64};
 use crate::error::Damage;
 
 pub(super) const MAGIC: [u8; 4] = *b"FRAM";
@@ -73,22 +73,22 @@ impl Head {
 
     /// None if these bytes are not a head.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Result<Self, Damage>> {
-        let (covered, sum) = bytes.get(..HEAD_BYTES as usize)?.split_at(HEAD_BYTES as usize - 8);
-        let sum = Fields::new(sum).u64()?;
+        let (covered, sum) = bytes.get(..HEAD_BYTES as usize)?.split_last_chunk()?;
+        let sum = u64::from_le_bytes(*sum);
         if covered[..4] != MAGIC || sum != xxh3_64(covered) {
             return None;
         }
-        let mut fields = Fields::new(&covered[4..]);
-        let number = fields.u32()?;
+        let mut fields = &covered[4..];
+        let number = take_u32(&mut fields)?;
         let Some(kind) = Kind::of(number) else {
             return Some(Err(Damage::Kind { found: number }));
         };
         let head = Self {
             kind,
-            sequence: fields.u64()?,
-            snapshot: fields.u64()?,
-            payload_bytes: fields.u64()?,
-            payload_sum: fields.u64()?,
+            sequence: take_u64(&mut fields)?,
+            snapshot: take_u64(&mut fields)?,
+            payload_bytes: take_u64(&mut fields)?,
+            payload_sum: take_u64(&mut fields)?,
             sum,
         };
         if head.payload_bytes > MOST_PAYLOAD {

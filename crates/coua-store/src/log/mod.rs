@@ -17,7 +17,7 @@ use std::io::{self, Read};
 use crate::fs::positioned;
 
 pub(crate) use changes::{ChangeEncoder, Changes, LoggedChange, decode_changes, replay};
-pub(crate) use fields::{Fields, put_u32};
+pub(crate) use fields::{put_u32, take_u32};
 pub(crate) use frame::{Kind, MOST_PAYLOAD, TransactionDigest};
 pub(crate) use scan::{Frame, Scan};
 pub(crate) use write::{Log, Target, Transaction};

@@ -83,7 +83,8 @@ impl Store {
     ) -> Result<(), BatchFull> {
         let keys = hashes.len();
         self.residence.prepare_changes(&mut self.filter, keys);
-        let most = self.keys_in_a_piece();
+        // Keys between checks of the number of changes.
+        let most = (self.options.piece / size_of::<KeyHash>()).max(1);
         for begin in (0..keys).step_by(most) {
             let end = keys.min(begin + most);
             let result = self.logging(|filter, encoder| change(filter, encoder, begin..end));
@@ -93,11 +94,6 @@ impl Store {
             })?;
         }
         Ok(())
-    }
-
-    /// Keys that are changed between checks of the number of changes.
-    fn keys_in_a_piece(&self) -> usize {
-        (self.options.piece / size_of::<KeyHash>()).max(1)
     }
 
     /// Makes a change, and appends the changes to the log if there are many.

@@ -30,7 +30,7 @@ impl Store {
         }
         self.lock.check_held()?;
         if !self.log.is_in(self.lock.file()) {
-            return Err(self.lock.replaced());
+            return Err(Reason::Replaced.at(self.lock.target()));
         }
         if self.mode == CommitMode::Log
             && let Some(finished) = self.poll_finished()?
