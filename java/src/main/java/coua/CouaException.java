@@ -1,7 +1,12 @@
 package coua;
 
-/** Why a call failed: what was found, what was expected, what to do. The call has changed nothing. */
-public class CouaException extends RuntimeException {
+import java.util.stream.IntStream;
+
+/**
+ * Why a call failed: what was found, what was expected, what to do. The call has changed nothing, except that a full
+ * filter refuses some keys of a batch: all others were inserted.
+ */
+public final class CouaException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     /** The kind of failure: the statuses of {@code coua.h}, in their order. */
@@ -32,11 +37,42 @@ public class CouaException extends RuntimeException {
         PANIC,
     }
 
+    /** The answer for a key that was refused. */
+    static final byte REFUSED = 2;
+
     /** The kind of failure. */
     public final Status status;
+    private final byte[] answers;
 
-    CouaException(int status, String message) {
+    /** The exception for a batch of a full filter with its answers, or for any other call without answers. */
+    CouaException(int status, String message, byte... answers) {
         super(message);
         this.status = Status.values()[status];
+        this.answers = answers;
+    }
+
+    @Override
+    public String getMessage() {
+        var many = " (" + refused().length + " keys of the batch were refused)";
+        return answers.length == 0 ? super.getMessage() : super.getMessage() + many;
+    }
+
+    /** The answers of a batch: true for a new key, false for one that was present or refused. */
+    public boolean[] isNew() {
+        return areNew(answers);
+    }
+
+    /** The places of the keys of a batch that were not inserted. */
+    public int[] refused() {
+        return IntStream.range(0, answers.length).filter(i -> answers[i] == REFUSED).toArray();
+    }
+
+    /** Which answers are 1. */
+    static boolean[] areNew(byte[] answers) {
+        var areNew = new boolean[answers.length];
+        for (int i = 0; i < answers.length; i++) {
+            areNew[i] = answers[i] == 1;
+        }
+        return areNew;
     }
 }

@@ -94,7 +94,7 @@ public final class Filter implements AutoCloseable {
     }
 
     private static MemorySegment made(Maker maker) {
-        Symbols.check();
+        Library.checkFound();
         try (var arena = Arena.ofConfined()) {
             var created = arena.allocate(ADDRESS);
             Library.check(Library.statusOf(place -> maker.make(arena, place), created));
@@ -129,14 +129,14 @@ public final class Filter implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (isFile && address.scope().isAlive()) {
-            try {
+        try {
+            if (isFile) {
                 check(address -> (int) Library.STORE_CLOSE.invokeExact(address));
-            } catch (IllegalStateException closed) {
-                return; // by another thread, meanwhile
             }
+            cleanable.clean();
+        } catch (IllegalStateException closed) {
+            // by an earlier call, or by another thread
         }
-        cleanable.clean();
     }
 
     /** Frees the memory. The file of a filter that {@link #open} opened stays as it was at the last commit. */
@@ -275,12 +275,12 @@ public final class Filter implements AutoCloseable {
         return one(Verb.COUNT, key);
     }
 
-    /** {@code insert} for many keys. A {@link FullException} has the places of refused keys. */
+    /** {@code insert} for many keys. A {@link CouaException} has the places of refused keys. */
     public void insertMany(Keys keys) {
         batch(Verb.INSERT, keys);
     }
 
-    /** {@code insertUnique} for many keys. A {@link FullException} has the answers, and the places of refused keys. */
+    /** {@code insertUnique} for many keys. A {@link CouaException} has the answers, and the places of refused keys. */
     public boolean[] insertUniqueMany(Keys keys) {
         return batch(Verb.INSERT_UNIQUE, keys);
     }
@@ -305,7 +305,7 @@ public final class Filter implements AutoCloseable {
     private boolean[] batch(Verb verb, Keys keys) {
         var answers = new byte[keys.length];
         each(verb, keys, MemorySegment.ofArray(answers), 1);
-        return FullException.areNew(answers);
+        return CouaException.areNew(answers);
     }
 
     /** Keys that one call takes. */
@@ -323,8 +323,8 @@ public final class Filter implements AutoCloseable {
                 int status = status(address -> (int) verb.batch.invokeExact(address, packed, found));
                 answers.asSlice(begin, bytes).copyFrom(found);
                 if (status == CouaException.Status.FULL.ordinal()) {
-                    answers.asSlice(begin + bytes).fill(FullException.REFUSED);
-                    throw new FullException(Library.failure(status).getMessage(), answers.toArray(JAVA_BYTE));
+                    answers.asSlice(begin + bytes).fill(CouaException.REFUSED);
+                    throw Library.failure(status, answers.toArray(JAVA_BYTE));
                 }
                 Library.check(status);
             }
@@ -338,16 +338,12 @@ public final class Filter implements AutoCloseable {
 
     /** Adds every copy of every key of another filter. */
     public void merge(Filter other) {
-        merge(other, Library.MERGE);
+        check(address -> other.status(from -> (int) Library.MERGE.invokeExact(address, from)));
     }
 
     /** Adds the keys of another filter that are absent here: the union of sets. */
     public void mergeUnique(Filter other) {
-        merge(other, Library.MERGE_UNIQUE);
-    }
-
-    private void merge(Filter other, MethodHandle call) {
-        check(address -> other.status(from -> (int) call.invokeExact(address, from)));
+        check(address -> other.status(from -> (int) Library.MERGE_UNIQUE.invokeExact(address, from)));
     }
 
     /** Makes all changes to an open file durable. */
@@ -375,18 +371,15 @@ public final class Filter implements AutoCloseable {
 
     /** Gets the length and then the bytes, and repeats this if the filter has grown in between. */
     private byte[] written(MethodHandle call) {
-        final int tooSmall = CouaException.Status.TOO_SMALL.ordinal();
         for (long capacity = 0;;) {
             try (var arena = Arena.ofConfined()) {
                 var length = arena.allocate(JAVA_LONG);
                 var bytes = arena.allocate(Math.max(capacity, 1));
                 long size = capacity;
                 int status = status(address -> (int) call.invokeExact(address, bytes, size, length));
-                if (status == 0) {
+                if (status != CouaException.Status.TOO_SMALL.ordinal()) {
+                    Library.check(status);
                     return bytes.asSlice(0, length.get(JAVA_LONG, 0)).toArray(JAVA_BYTE);
-                }
-                if (status != tooSmall) {
-                    throw Library.failure(status);
                 }
                 capacity = length.get(JAVA_LONG, 0) + 1;
             }

@@ -1,12 +1,11 @@
 package coua;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Objects;
@@ -70,26 +69,20 @@ public final class Keys {
 
     private static MemorySegment packed(Arena arena, int kind, int count, MemorySegment data, MemorySegment sizes) {
         var keys = arena.allocate(32, 8);
-        keys.set(JAVA_INT, 0, kind);
-        keys.set(JAVA_LONG, 8, count);
-        keys.set(ADDRESS, 16, data);
-        keys.set(ADDRESS, 24, sizes);
+        keys.asByteBuffer().order(ByteOrder.nativeOrder())
+                .putInt(kind).putInt(0).putLong(count).putLong(data.address()).putLong(sizes.address());
         return keys;
     }
 
     /** The bytes of a string. {@code getBytes} would make "?" of half a surrogate pair, so such strings would be one key. */
     static byte[] utf8(String key) {
-        for (int i = 0; i < key.length(); i++) {
-            char c = key.charAt(i);
-            if (!Character.isSurrogate(c)) {
-                continue;
-            }
-            boolean isPair = i + 1 < key.length() && Character.isSurrogatePair(c, key.charAt(i + 1));
-            if (!isPair) {
+        int point;
+        for (int i = 0; i < key.length(); i += Character.charCount(point)) {
+            point = key.codePointAt(i);
+            if (Character.isBmpCodePoint(point) && Character.isSurrogate((char) point)) {
                 throw new IllegalArgumentException("a key has half a surrogate pair at character " + i
                         + ", which UTF-8 cannot encode; use its bytes in another encoding");
             }
-            i++;
         }
         return key.getBytes(StandardCharsets.UTF_8);
     }

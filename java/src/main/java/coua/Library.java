@@ -9,17 +9,20 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.nio.charset.Charset;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** The functions of coua.h. */
+/** The functions of coua.h. The property {@code coua.library} is the path of libcoua, if it is not installed. */
 final class Library {
     private static final Linker LINKER = Linker.nativeLinker();
+    private static final String FILE = System.getProperty("coua.library", System.mapLibraryName("coua"));
+    /** Null if there is no library: an error here would be reported only once. */
+    private static final SymbolLookup SYMBOLS = symbols();
 
     static final MethodHandle LAST_ERROR = handle("coua_last_error", FunctionDescriptor.of(ADDRESS));
     static final MethodHandle FREE = handle("coua_free", FunctionDescriptor.ofVoid(ADDRESS));
@@ -43,6 +46,22 @@ final class Library {
 
     private Library() {}
 
+    private static SymbolLookup symbols() {
+        try {
+            return SymbolLookup.libraryLookup(FILE, Arena.global());
+        } catch (IllegalArgumentException missing) {
+            return null;
+        }
+    }
+
+    /** Fails if there is no library. */
+    static void checkFound() {
+        if (SYMBOLS == null) {
+            throw new UnsatisfiedLinkError("cannot load the C library " + FILE
+                    + "; install libcoua, or name its file by -Dcoua.library=PATH");
+        }
+    }
+
     /** A call for one key, in its forms. */
     enum Verb {
         INSERT("coua_insert"),
@@ -56,24 +75,28 @@ final class Library {
         final MethodHandle batch;
 
         Verb(String name) {
-            bytes = single(name, ADDRESS, ADDRESS, JAVA_LONG);
-            integer = single(name + "_u64", ADDRESS, JAVA_LONG);
+            bytes = single(name, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
+            integer = single(name + "_u64", ADDRESS, JAVA_LONG, ADDRESS);
             batch = status(name + "_batch", ADDRESS, ADDRESS, ADDRESS);
         }
 
-        /** A call for one key, whose last argument gets the answer. Only coua_insert() has none. */
-        private static MethodHandle single(String name, MemoryLayout... key) {
-            if (name.matches("coua_insert(_u64)?")) {
-                return MethodHandles.dropArguments(status(name, key), key.length, MemorySegment.class);
+        /** A call for one key, whose last argument gets the answer. The C function coua_insert() has no such argument. */
+        private static MethodHandle single(String name, MemoryLayout... arguments) {
+            if (!name.matches("coua_insert(_u64)?")) {
+                return status(name, arguments);
             }
-            var arguments = Arrays.copyOf(key, key.length + 1);
-            arguments[key.length] = ADDRESS;
-            return status(name, arguments);
+            int last = arguments.length - 1;
+            return MethodHandles.dropArguments(status(name, Arrays.copyOf(arguments, last)), last, MemorySegment.class);
         }
     }
 
     private static MethodHandle handle(String name, FunctionDescriptor type) {
-        return LINKER.downcallHandle(Symbols.find(name), type);
+        if (SYMBOLS == null) {
+            return null;
+        }
+        var symbol = SYMBOLS.find(name).orElseThrow(
+                () -> new UnsatisfiedLinkError(FILE + " has no " + name + "; expected version 0.1"));
+        return LINKER.downcallHandle(symbol, type);
     }
 
     private static MethodHandle status(String name, MemoryLayout... arguments) {
@@ -110,12 +133,10 @@ final class Library {
     }
 
     /** Of the last call of this thread. */
-    static CouaException failure(int status) {
+    static CouaException failure(int status, byte... answers) {
         try {
             var message = ((MemorySegment) LAST_ERROR.invokeExact()).reinterpret(Long.MAX_VALUE);
-            var text = inJava(message.getString(0));
-            boolean isFull = status == CouaException.Status.FULL.ordinal();
-            return isFull ? new FullException(text) : new CouaException(status, text);
+            return new CouaException(status, inJava(message.getString(0)), answers);
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
@@ -141,22 +162,18 @@ final class Library {
         return key == null ? MemorySegment.NULL : arena.allocateFrom(ValueLayout.JAVA_BYTE, key);
     }
 
-    /** How the system encodes file names. */
-    private static final Charset NAMES = Charset.forName(System.getProperty("sun.jnu.encoding", "UTF-8"));
+    /** The encoding of file names for libcoua: that of the system, except that Windows is given UTF-8. */
+    private static final Charset NAMES = Charset.forName(System.getProperty("os.name").startsWith("Windows")
+            ? "UTF-8" : System.getProperty("sun.jnu.encoding", "UTF-8"));
 
     /** A path as the system has it. */
     static MemorySegment text(Arena arena, Path path) {
         var text = path.toString();
-        boolean isWindows = System.getProperty("os.name").startsWith("Windows");
-        var names = isWindows ? StandardCharsets.UTF_8 : NAMES;
         // Java has another character where it could not decode a name.
-        if (text.indexOf('\ufffd') >= 0 || !names.newEncoder().canEncode(text)) {
-            throw new IllegalArgumentException("the path " + text + " cannot be encoded in " + names
+        if (text.indexOf('\ufffd') >= 0 || !NAMES.newEncoder().canEncode(text)) {
+            throw new IllegalArgumentException("the path " + text + " cannot be encoded in " + NAMES
                     + ", this Java's encoding of file names; use a UTF-8 locale such as LC_ALL=C.UTF-8, or rename the file");
         }
-        var bytes = text.getBytes(names);
-        var memory = arena.allocate(bytes.length + 1L);
-        MemorySegment.copy(bytes, 0, memory, ValueLayout.JAVA_BYTE, 0, bytes.length);
-        return memory;
+        return arena.allocateFrom(ValueLayout.JAVA_BYTE, (text + '\0').getBytes(NAMES));
     }
 }

@@ -2,7 +2,7 @@ package coua;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.time.Duration;
 
 /** The options of a filter. Options that are not set have the library's defaults. */
@@ -17,9 +17,6 @@ public final class Options {
     private int hashBits;
     private int whenFull;
     byte[] key;
-
-    /** Options with all defaults. */
-    public Options() {}
 
     /** Keys to make room for at once. */
     public Options capacity(long keys) {
@@ -103,12 +100,10 @@ public final class Options {
     /** The struct coua_options. */
     MemorySegment inMemory(Arena arena) {
         var options = arena.allocate(80, 8);
-        long[] wide = {
-            80, capacity, Double.doubleToRawLongBits(rate), maxItems, seed, Library.keyIn(arena, key).address(), windowLength
-        };
-        int[] narrow = {windowClock, 0, windowBy, hashBits, whenFull};
-        MemorySegment.copy(wide, 0, options, ValueLayout.JAVA_LONG, 0, wide.length);
-        MemorySegment.copy(narrow, 0, options, ValueLayout.JAVA_INT, 56, narrow.length);
+        options.asByteBuffer().order(ByteOrder.nativeOrder())
+                .putLong(80).putLong(capacity).putDouble(rate).putLong(maxItems).putLong(seed)
+                .putLong(Library.keyIn(arena, key).address()).putLong(windowLength)
+                .putInt(windowClock).putInt(0).putInt(windowBy).putInt(hashBits).putInt(whenFull);
         return options;
     }
 }
