@@ -8,14 +8,17 @@ use numpy::PyArray1;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::column::Column;
+use crate::column::{self, Column};
 use crate::signals::Signals;
-use crate::{error, key, parts};
+use crate::{error, key};
 
 /// Keys that are worked on before other threads are let in. Where a filter grows, as many take milliseconds.
 const CHUNK: usize = 1 << 12;
 /// Keys between two looks at the signals that have come.
 const BETWEEN_SIGNALS: usize = 1 << 16;
+
+/// An array with an answer for each key of a batch.
+pub(crate) type Answers<'py, A> = PyResult<Bound<'py, PyArray1<A>>>;
 
 /// How to treat missing keys: `None`, or null in Arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +129,7 @@ impl Batch {
         &self,
         py: Python<'py>,
         outcome: Outcome<bool>,
-    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    ) -> Answers<'py, bool> {
         let mut answers = self.spread(outcome.answers, false);
         if let Some(stopped) = outcome.stopped {
             answers.truncate(stopped.done);
@@ -198,27 +201,8 @@ impl Column for Batch {
         Ok(())
     }
 
-    fn beside(&self) -> Self {
-        Self::new(self.hasher, Nulls::Skip)
-    }
-
-    fn gather(
-        &mut self,
-        values: Self,
-        places: impl Iterator<Item = Option<usize>>,
-    ) -> PyResult<()> {
-        let hashes = values.spread(values.hashes.iter().copied().map(Some).collect(), None);
-        for place in places {
-            match place.and_then(|place| hashes[place]) {
-                Some(hash) => self.hashes.push(hash),
-                None => self.add_null()?,
-            }
-        }
-        Ok(())
-    }
-
     fn add_rows(&mut self, rows: &StructArray) -> PyResult<()> {
-        parts::add_rows(self, rows)
+        column::add_rows(self, rows)
     }
 }
 

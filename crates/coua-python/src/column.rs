@@ -1,4 +1,5 @@
-//! Columns of Arrow.
+//! Columns of Arrow, and keys of several columns: each part after its length, as the library's tuples and the program's
+//! several columns.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -10,8 +11,10 @@ use arrow_schema::DataType;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use crate::key::append;
+
 /// The kind of keys from a column of Arrow.
-pub(crate) trait Column: Sized {
+pub(crate) trait Column {
     /// Reserves room for more values.
     fn reserve(&mut self, values: usize) -> PyResult<()>;
     /// Values of 64 bits.
@@ -20,17 +23,12 @@ pub(crate) trait Column: Sized {
     fn add_bytes<'a>(&mut self, values: impl Iterator<Item = &'a [u8]>);
     /// A value that is missing.
     fn add_null(&mut self) -> PyResult<()>;
-    /// An empty one, whose nulls are found later, for values that are [gathered](Self::gather).
-    fn beside(&self) -> Self;
-    /// Those of `values` that are at `places`.
-    fn gather(&mut self, values: Self, places: impl Iterator<Item = Option<usize>>)
-    -> PyResult<()>;
     /// Rows of several columns.
     fn add_rows(&mut self, rows: &StructArray) -> PyResult<()>;
 }
 
 /// Adds the values of an array.
-pub(crate) fn add_arrow<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<()> {
+pub(crate) fn add_arrow(batch: &mut impl Column, array: &ArrayRef) -> PyResult<()> {
     batch.reserve(array.len())?;
     match array.data_type() {
         DataType::Utf8 => add_values(batch, array.as_string::<i32>().iter(), str::as_bytes),
@@ -112,16 +110,98 @@ fn add_numbers<T: ArrowPrimitiveType<Native: Into<i128>>>(
     Ok(())
 }
 
-/// Each value is looked at once, however often it occurs.
-fn add_dictionary<C: Column>(batch: &mut C, array: &ArrayRef) -> PyResult<()> {
+fn add_dictionary(batch: &mut impl Column, array: &ArrayRef) -> PyResult<()> {
     let dictionary = array.as_any_dictionary();
-    let mut values = batch.beside();
+    if dictionary.values().is_empty() {
+        return (0..array.len()).try_for_each(|_| batch.add_null());
+    }
+    let mut values = Parts::default();
     add_arrow(&mut values, dictionary.values())?;
-    let nulls = dictionary.keys().nulls();
-    let places = dictionary.normalized_keys().into_iter().enumerate();
-    let place = |(row, place)| {
-        let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
-        (!is_null).then_some(place)
-    };
-    batch.gather(values, places.map(place))
+    let values: Vec<_> = values.iter().collect();
+    for (row, place) in dictionary.normalized_keys().into_iter().enumerate() {
+        match values[place].filter(|_| dictionary.keys().is_valid(row)) {
+            Some(value) => batch.add_bytes(std::iter::once(value)),
+            None => batch.add_null()?,
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of many values: a part of each key, or the values of a dictionary.
+#[derive(Default)]
+struct Parts {
+    bytes: Vec<u8>,
+    /// The end of each value; `None` if it is null. A value begins where the one before ends.
+    ends: Vec<Option<usize>>,
+}
+
+impl Parts {
+    fn push(&mut self, part: Option<&[u8]>) {
+        self.bytes.extend(part.unwrap_or_default());
+        self.ends.push(part.map(|_| self.bytes.len()));
+    }
+
+    /// All in their order.
+    fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        let mut begin = 0;
+        self.ends.iter().map(move |end| {
+            let part = end.map(|end| &self.bytes[begin..end]);
+            begin = end.unwrap_or(begin);
+            part
+        })
+    }
+}
+
+impl Column for Parts {
+    fn reserve(&mut self, keys: usize) -> PyResult<()> {
+        self.ends.reserve(keys);
+        Ok(())
+    }
+
+    fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
+        keys.for_each(|key| self.push(Some(&key.to_le_bytes())));
+    }
+
+    fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
+        keys.for_each(|key| self.push(Some(key)));
+    }
+
+    fn add_null(&mut self) -> PyResult<()> {
+        self.push(None);
+        Ok(())
+    }
+
+    fn add_rows(&mut self, _: &StructArray) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a column of structs cannot be a part of a key, or a dictionary; use its fields as columns",
+        ))
+    }
+}
+
+/// The rows of a table, or of a column of structs. One with a null in it is null.
+pub(crate) fn add_rows(batch: &mut impl Column, rows: &StructArray) -> PyResult<()> {
+    let mut columns = Vec::with_capacity(rows.num_columns());
+    for column in rows.columns() {
+        let mut parts = Parts::default();
+        add_arrow(&mut parts, column)?;
+        columns.push(parts);
+    }
+    let mut columns: Vec<_> = columns.iter().map(Parts::iter).collect();
+    let mut key = Vec::new();
+    for row in 0..rows.len() {
+        key.clear();
+        let mut is_null = rows.is_null(row);
+        for column in &mut columns {
+            match column.next().flatten() {
+                Some(part) => append(part, &mut key),
+                None => is_null = true,
+            }
+        }
+        if is_null {
+            batch.add_null()?;
+        } else {
+            batch.add_bytes(std::iter::once(key.as_slice()));
+        }
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use coua_store::Notes;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
-use crate::batch::{Batch, Nulls, Outcome};
+use crate::batch::{Answers, Batch, Nulls, Outcome};
 use crate::collect::batch_of;
 use crate::error;
 use crate::key;
@@ -159,7 +159,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
         work: impl Fn(&Generations, &[KeyHash]) -> Vec<A> + Sync,
-    ) -> PyResult<Bound<'py, PyArray1<A>>> {
+    ) -> Answers<'py, A> {
         let batch = self.batch(keys, null)?;
         let outcome = batch.in_chunks(keys.py(), |chunk, answers| {
             let hashes = &batch.hashes()[chunk];

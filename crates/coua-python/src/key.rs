@@ -52,11 +52,8 @@ fn with_bytes<R>(key: &Bound<'_, PyAny>, use_bytes: impl FnOnce(&[u8]) -> R) -> 
     if let Ok(bytes) = key.cast::<PyBytes>() {
         return Ok(use_bytes(bytes.as_bytes()));
     }
-    if let Ok(bytes) = key.cast::<PyByteArray>() {
-        return Ok(use_bytes(&bytes.to_vec()));
-    }
-    if key.is_instance_of::<PyMemoryView>() {
-        let bytes = key.call_method0("tobytes")?;
+    if key.is_instance_of::<PyByteArray>() || key.is_instance_of::<PyMemoryView>() {
+        let bytes = key.py().get_type::<PyBytes>().call1((key,))?;
         return Ok(use_bytes(bytes.cast::<PyBytes>()?.as_bytes()));
     }
     // Integers of numpy, and enumerations, say so by __index__; a float, although it may be whole, does not. Arrays of

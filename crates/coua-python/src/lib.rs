@@ -24,7 +24,6 @@ mod key;
 mod loss;
 mod methods;
 mod options;
-mod parts;
 mod plan;
 mod shards;
 mod shared;

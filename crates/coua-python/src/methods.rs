@@ -1,16 +1,20 @@
 //! The methods of `Filter`.
 
-use coua::IfPresent;
 use coua::window::Generations;
-use numpy::PyArray1;
+use coua::{IfPresent, KeyHasher, Load};
+use coua_store::{Access, Lock, Notes, Options, View, Wait};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 
+use crate::batch::Answers;
 use crate::error;
+use crate::file::File;
 use crate::filter::{Filter, KEY_NOTE};
 use crate::key;
+use crate::signals::{Signals, aside};
 use crate::state::State;
-use crate::values::{FileName, Secret, Whole};
+use crate::values::{FileName, Secret, Whole, buffer, converted};
 use crate::whole;
 
 #[pymethods]
@@ -88,7 +92,7 @@ impl Filter {
         keys: &Bound<'py, PyAny>,
         null: &str,
         times: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    ) -> Answers<'py, bool> {
         let (batch, outcome) = self.insert_all(keys, null, times, IfPresent::Skip)?;
         batch.answered(keys.py(), outcome)
     }
@@ -139,11 +143,7 @@ impl Filter {
     /// >>> seen.contains_many(["a", "b"])
     /// array([ True, False])
     #[pyo3(signature = (keys, /, *, null = "error"))]
-    fn contains_many<'py>(
-        &self,
-        keys: &Bound<'py, PyAny>,
-        null: &str,
-    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, null: &str) -> Answers<'py, bool> {
         self.ask_for(keys, null, Generations::contains_batch)
     }
 
@@ -155,22 +155,14 @@ impl Filter {
     /// >>> seen.discard_many(["a", "a"])
     /// array([ True, False])
     #[pyo3(signature = (keys, /, *, null = "error"))]
-    fn discard_many<'py>(
-        &self,
-        keys: &Bound<'py, PyAny>,
-        null: &str,
-    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    fn discard_many<'py>(&self, keys: &Bound<'py, PyAny>, null: &str) -> Answers<'py, bool> {
         self.loss.warn(keys.py())?;
         self.take_back(keys, null)
     }
 
     /// `discard_many` of keys that were just added, for the modules of this package.
     #[pyo3(name = "_take_back", signature = (keys, /, *, null = "error"))]
-    fn take_back<'py>(
-        &self,
-        keys: &Bound<'py, PyAny>,
-        null: &str,
-    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    fn take_back<'py>(&self, keys: &Bound<'py, PyAny>, null: &str) -> Answers<'py, bool> {
         let batch = self.batch(keys, null)?;
         let outcome = batch.in_chunks(keys.py(), |chunk, answers| {
             let hashes = &batch.hashes()[chunk];
@@ -186,11 +178,7 @@ impl Filter {
     /// >>> CuckooFilter().count_many(["a", "b"])
     /// array([0, 0], dtype=uint64)
     #[pyo3(signature = (keys, /, *, null = "error"))]
-    fn count_many<'py>(
-        &self,
-        keys: &Bound<'py, PyAny>,
-        null: &str,
-    ) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    fn count_many<'py>(&self, keys: &Bound<'py, PyAny>, null: &str) -> Answers<'py, u64> {
         self.ask_for(keys, null, Generations::count_batch)
     }
 
@@ -212,11 +200,25 @@ impl Filter {
     /// >>> seen == seen.copy(), seen == CuckooFilter(seed=1)
     /// (True, False)
     fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<bool> {
-        whole::equal(slf, other)
+        if slf.is(other) {
+            return Ok(true);
+        }
+        // Locked in one order, so that two threads do not wait for each other.
+        let mut both = [&slf.get().shared, &other.get().shared];
+        both.sort_by_key(|shared| std::ptr::from_ref(*shared).addr());
+        slf.py().detach(|| {
+            both[0].ask_detached(|one| both[1].ask_detached(|other| whole::same(one, other)))
+        })?
     }
 
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        whole::described(slf)
+        let (py, shared, name) = (slf.py(), &slf.get().shared, slf.get_type().name()?);
+        if shared.look(py, |state| matches!(state, State::Closed))? {
+            return Ok(format!("<{name}: closed>").into_pyobject(py)?.into_any());
+        }
+        let (items, rate, bytes) =
+            shared.ask(py, |it| (it.len(), it.false_positive_rate(), it.memory_bytes()))?;
+        converted("described", &(name, items, rate, bytes).into_pyobject(py)?.into_any())
     }
 
     /// The probability of finding a key that was never added, with the present items.
@@ -259,16 +261,16 @@ impl Filter {
     }
 
     /// An independent copy in memory.
-    fn copy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        whole::copy(slf.get(), slf.py())
+    fn copy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        whole::in_memory(py, self.copied(py)?, &self.notes(py)?)
     }
 
-    fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::copy(slf)
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.copy(py)
     }
 
-    fn __deepcopy__(slf: &Bound<'_, Self>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        Self::copy(slf)
+    fn __deepcopy__(&self, memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.copy(memo.py())
     }
 
     /// Adds the keys of another filter that are absent here: the union of sets. Both must have
@@ -336,7 +338,11 @@ impl Filter {
     #[classmethod]
     #[pyo3(signature = (path, *, key = None))]
     fn load(class: &Bound<'_, PyType>, path: FileName, key: Option<Secret>) -> PyResult<Py<PyAny>> {
-        whole::load(class, path.0, key)
+        // Read, not mapped: what happens to the file later must not end this process.
+        let options = Options::new().access(Access::Load).key(key.map(|key| key.0));
+        let view = aside(class.py(), move || options.read(path.0))?;
+        let View { filter, notes, .. } = view.map_err(|error| error::store(&error))?;
+        whole::of_class(class, filter, &notes)
     }
 
     /// Loads a filter from the result of `bytes(filter)`, as `bytes`, a `memoryview` or an `mmap`.
@@ -347,20 +353,47 @@ impl Filter {
         data: &Bound<'_, PyAny>,
         key: Option<Secret>,
     ) -> PyResult<Py<PyAny>> {
-        whole::from_bytes(class, data, key)
+        let bytes = buffer(data)?;
+        let bytes = bytes.as_slice().map_err(error::value)?;
+        let load = Load::new().key(key.map(|key| key.0));
+        let filter = class.py().detach(|| load.bytes::<Generations>(bytes)).map_err(error::load)?;
+        whole::of_class(class, filter, &Notes::default())
     }
 
     /// Writes the filter to a file in one step: a reader sees the old file or the new one. Ctrl-C keeps the old file.
     fn save(&self, py: Python<'_>, path: FileName) -> PyResult<()> {
-        whole::save(self, py, &path.0)
+        let (copy, notes) = (self.copied(py)?, self.notes(py)?);
+        let signals = Signals::new();
+        let saved = py.detach(|| {
+            let (lock, watch) = (Lock::take(&path.0, Wait::No)?, signals.clone());
+            Options::new().cancel_when(move || watch.end_it()).replace(lock, copy, notes)
+        });
+        saved.map_err(|error| signals.raised().unwrap_or_else(|| error::store(&error)))
     }
 
     /// The bytes that `save` writes.
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        whole::bytes(self, py)
+        let copy = self.copied(py)?;
+        let write = move || {
+            let mut bytes = Vec::new();
+            copy.write_to(&mut bytes).map(|()| bytes)
+        };
+        Ok(PyBytes::new(py, &aside(py, write)??))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        whole::pickled(slf)
+        if matches!(slf.get().hasher, KeyHasher::SipHash13 { .. }) {
+            return Err(PyTypeError::new_err(
+                "a filter with a secret key cannot be pickled, because the pickle would contain the key; save it, and \
+                 load it with key=",
+            ));
+        }
+        if slf.is_instance_of::<File>() {
+            return Err(PyTypeError::new_err(
+                "an open file cannot be pickled; pickle its copy(), or its path",
+            ));
+        }
+        let arguments = (slf.get().__bytes__(slf.py())?,);
+        (slf.get_type().getattr("from_bytes")?, arguments).into_pyobject(slf.py())
     }
 }

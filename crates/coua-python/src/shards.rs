@@ -4,7 +4,7 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::batch::Nulls;
+use crate::batch::{Answers, Nulls};
 use crate::collect::batch_of;
 use crate::options::hasher;
 use crate::values::{Secret, Whole};
@@ -24,7 +24,7 @@ pub(crate) fn shards<'py>(
     null: &str,
     seed: Option<Whole<u64>>,
     key: Option<Secret>,
-) -> PyResult<Bound<'py, PyArray1<u32>>> {
+) -> Answers<'py, u32> {
     let of = of.0;
     if of == 0 {
         return Err(PyValueError::new_err("cannot divide keys into 0 shards"));

@@ -1,26 +1,15 @@
-//! A filter as a whole: copied, united with another one, as bytes, and in words.
-
-use std::path::{Path, PathBuf};
+//! Filters as a whole: compared, united, and as the Python class that they are of.
 
 use coua::window::{Generation, Generations};
-use coua::{KeyHasher, Load};
-use coua_store::{Access, Lock, Notes, Options, View, Wait};
-use pyo3::exceptions::PyTypeError;
+use coua_store::Notes;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple, PyType};
+use pyo3::types::PyType;
 
 use crate::cuckoo::CuckooFilter;
-use crate::error::{self, LoadError, MergeError};
-use crate::file::File;
+use crate::error::{LoadError, MergeError};
 use crate::filter::Filter;
-use crate::signals::{Signals, aside};
-use crate::state::State;
-use crate::values::{Secret, buffer, converted};
+use crate::signals::aside;
 use crate::window::Window;
-
-pub(crate) fn copy(filter: &Filter, py: Python<'_>) -> PyResult<Py<PyAny>> {
-    in_memory(py, filter.copied(py)?, &filter.notes(py)?)
-}
 
 /// Changes a filter by another one; not by itself, which would change nothing.
 type Combine = fn(&mut Generations, &Generations) -> PyResult<()>;
@@ -50,18 +39,8 @@ pub(crate) fn combined(
     in_memory(py, both, &filter.notes(py)?)
 }
 
-/// The locks are taken in one order, so that two threads do not wait for each other.
-pub(crate) fn equal(one: &Bound<'_, Filter>, other: &Bound<'_, Filter>) -> PyResult<bool> {
-    if one.is(other) {
-        return Ok(true);
-    }
-    let mut both = [&one.get().shared, &other.get().shared];
-    both.sort_by_key(|shared| std::ptr::from_ref(*shared).addr());
-    one.py()
-        .detach(|| both[0].ask_detached(|one| both[1].ask_detached(|other| same(one, other))))?
-}
-
-fn same(one: &Generations, other: &Generations) -> bool {
+/// Whether both have the same parameters, and the same items in the same places.
+pub(crate) fn same(one: &Generations, other: &Generations) -> bool {
     if let (Some(one), Some(other)) = (one.unbounded(), other.unbounded()) {
         return one == other;
     }
@@ -75,50 +54,12 @@ fn same(one: &Generations, other: &Generations) -> bool {
         && others.next().is_none()
 }
 
-pub(crate) fn save(filter: &Filter, py: Python<'_>, path: &Path) -> PyResult<()> {
-    let (copy, notes) = (filter.copied(py)?, filter.notes(py)?);
-    let signals = Signals::new();
-    let saved = py.detach(|| {
-        let (lock, watch) = (Lock::take(path, Wait::No)?, signals.clone());
-        Options::new().cancel_when(move || watch.end_it()).replace(lock, copy, notes)
-    });
-    saved.map_err(|error| signals.raised().unwrap_or_else(|| error::store(&error)))
-}
-
-pub(crate) fn bytes<'py>(filter: &Filter, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-    let copy = filter.copied(py)?;
-    let write = move || {
-        let mut bytes = Vec::new();
-        copy.write_to(&mut bytes).map(|()| bytes)
-    };
-    Ok(PyBytes::new(py, &aside(py, write)??))
-}
-
-/// The last committed state of a file. It is read, not mapped: what happens to the file later must not end this process.
-pub(crate) fn load(
+/// The filter as a Python object, if that is of the class.
+pub(crate) fn of_class(
     class: &Bound<'_, PyType>,
-    path: PathBuf,
-    key: Option<Secret>,
+    filter: Generations,
+    notes: &Notes,
 ) -> PyResult<Py<PyAny>> {
-    let options = Options::new().access(Access::Load).key(key.map(|key| key.0));
-    let view = aside(class.py(), move || options.read(path))?;
-    let View { filter, notes, .. } = view.map_err(|error| error::store(&error))?;
-    of_class(class, filter, &notes)
-}
-
-pub(crate) fn from_bytes(
-    class: &Bound<'_, PyType>,
-    data: &Bound<'_, PyAny>,
-    key: Option<Secret>,
-) -> PyResult<Py<PyAny>> {
-    let bytes = buffer(data)?;
-    let bytes = bytes.as_slice().map_err(error::value)?;
-    let load = Load::new().key(key.map(|key| key.0));
-    let filter = class.py().detach(|| load.bytes::<Generations>(bytes)).map_err(error::load)?;
-    of_class(class, filter, &Notes::default())
-}
-
-fn of_class(class: &Bound<'_, PyType>, filter: Generations, notes: &Notes) -> PyResult<Py<PyAny>> {
     let made = in_memory(class.py(), filter, notes)?;
     if made.bind(class.py()).is_instance(class)? {
         return Ok(made);
@@ -127,37 +68,8 @@ fn of_class(class: &Bound<'_, PyType>, filter: Generations, notes: &Notes) -> Py
     Err(LoadError::new_err(format!("the filter is a {found}; load it with coua.{found}")))
 }
 
-pub(crate) fn pickled<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, PyTuple>> {
-    if matches!(filter.get().hasher, KeyHasher::SipHash13 { .. }) {
-        return Err(PyTypeError::new_err(
-            "a filter with a secret key cannot be pickled, because the pickle would contain the key; save it, and load \
-             it with key=",
-        ));
-    }
-    if filter.is_instance_of::<File>() {
-        return Err(PyTypeError::new_err(
-            "an open file cannot be pickled; pickle its copy(), or its path",
-        ));
-    }
-    let from_bytes = filter.get_type().getattr("from_bytes")?;
-    let arguments = (bytes(filter.get(), filter.py())?,);
-    (from_bytes, arguments).into_pyobject(filter.py())
-}
-
-pub(crate) fn described<'py>(filter: &Bound<'py, Filter>) -> PyResult<Bound<'py, PyAny>> {
-    let (py, name) = (filter.py(), filter.get_type().name()?);
-    let shared = &filter.get().shared;
-    if shared.look(py, |state| matches!(state, State::Closed))? {
-        return Ok(format!("<{name}: closed>").into_pyobject(py)?.into_any());
-    }
-    let numbers =
-        |filter: &Generations| (filter.len(), filter.false_positive_rate(), filter.memory_bytes());
-    let (items, rate, bytes) = shared.ask(py, numbers)?;
-    converted("described", &(name, items, rate, bytes).into_pyobject(py)?.into_any())
-}
-
 /// As a `CuckooFilter` or a `Window`.
-fn in_memory(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<PyAny>> {
+pub(crate) fn in_memory(py: Python<'_>, filter: Generations, notes: &Notes) -> PyResult<Py<PyAny>> {
     Ok(match filter.window() {
         Some(_) => Py::new(py, Window::of(filter, notes))?.into_any(),
         None => Py::new(py, CuckooFilter::of(filter, notes))?.into_any(),

@@ -183,6 +183,16 @@ def test_nulls_are_refused_or_skipped(keys: object) -> None:
     assert seen.count_many(keys, null="skip").tolist() == [1, 0, 1, 1, 0]  # type: ignore[arg-type]
 
 
+def test_dictionaries_may_be_empty() -> None:
+    seen = coua.CuckooFilter()
+    kind = pa.dictionary(pa.int32(), pa.string())
+    for keys in (pa.array([], kind), pd.Series([], dtype="category"), pl.Series([], dtype=pl.Categorical)):
+        assert seen.add_many(keys).tolist() == []
+    assert seen.add_many(pa.array([None, None], kind), null="skip").tolist() == [False, False]
+    assert seen.add_many(pa.array([7, 8, 7]).dictionary_encode()).tolist() == [True, True, False]
+    assert 7 in seen and len(seen) == 2
+
+
 def test_integers_with_nulls() -> None:
     for keys in (pa.array([None, 1, 2, None]), pl.Series([None, 1, 2, None])):
         seen = coua.CuckooFilter()

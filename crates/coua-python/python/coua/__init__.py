@@ -12,6 +12,7 @@ import os
 
 import numpy  # noqa: F401  (fail here if it is missing, not in the middle of a batch)
 
+from coua import errors
 from coua._coua import (
     __VERSION__ as __version__,
     CuckooFilter,
@@ -23,26 +24,10 @@ from coua._coua import (
     shards,
 )
 from coua._plan import Plan, plan
-from coua.errors import Closed, Error, FileError, Full, LoadError, Locked, MergeError, Mismatch
+from coua.errors import *  # noqa: F403
 
-__all__ = [
-    "Closed",
-    "CuckooFilter",
-    "Error",
-    "File",
-    "FileError",
-    "Filter",
-    "Full",
-    "LoadError",
-    "Locked",
-    "MergeError",
-    "Mismatch",
-    "Plan",
-    "Window",
-    "open",
-    "plan",
-    "shards",
-]
+__all__ = ["CuckooFilter", "File", "Filter", "Plan", "Window", "open", "plan", "shards"]
+__all__ += errors.__all__
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -53,19 +54,6 @@ def no_key(value: Any) -> TypeError:
     return TypeError(f"{type(value).__name__} is not a key (str, bytes and int are, and tuples of these); {advice}")
 
 
-class _Stream:
-    """A column of Arrow."""
-
-    def __init__(self, column: Any) -> None:
-        self._column, self._capsule = column, column.__arrow_c_stream__()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._capsule
-
-    def __len__(self) -> int:
-        return len(self._column)
-
-
 def _rows(table: Any) -> Iterator[tuple[Any, ...] | None]:
     is_null = table.isna().any(axis=1)
     return (None if null else row for row, null in zip(table.itertuples(index=False, name=None), is_null, strict=True))
@@ -94,11 +82,9 @@ def plain_keys(keys: Any) -> Any:
     if isinstance(keys.dtype, np.dtype):
         if keys.dtype.kind != "O":
             return keys.to_numpy()
-    elif hasattr(keys, "__arrow_c_stream__"):
-        try:
-            return _Stream(keys)
-        except ImportError:
-            pass  # without pyarrow
+    # With pyarrow, pandas hands on columns of Arrow.
+    elif hasattr(keys, "__arrow_c_stream__") and find_spec("pyarrow"):
+        return None
     return keys.astype(object).where(keys.notna(), None).to_numpy()
 
 
