@@ -2,7 +2,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { rulerParts } from "../../web/page/growth.js";
-import { kickFrames, kickedKind } from "../../web/page/kicks.js";
+import { kickFrames, kickedSlot } from "../../web/page/kicks.js";
 import { BIRDS, BUCKET_SLOTS } from "../../web/page/state.js";
 import { TEXTBOOK_BITS, TextbookFilter } from "../../web/page/textbook.js";
 import { bucketTable, el, hex, page } from "../../web/page/ui.js";
@@ -57,13 +57,11 @@ function evictions() {
   const filter = filterOf(8, BIRDS.slice(15, 40));
   const before = new Map([...filter.table.flat().entries()].map(([n, slot]) => [n, itemOf(slot)]));
   const moves = filter.insert("skua").moves.map(({ to, hand, out }) => ({ to, hand: itemOf(hand), out: itemOf(out) }));
-  return kickFrames({ before, moves }, () => "", (label, shown, step) => [bucketTable({
+  const chain = { before, moves };
+  return kickFrames(chain, () => "", (label, shown, step) => [bucketTable({
     buckets: 8,
     heading: (n) => ({ text: String(n), kind: Math.floor(moves[step]?.to / BUCKET_SLOTS) === n ? "alternate" : "" }),
-    cell: (bucket, position) => {
-      const n = bucket * BUCKET_SLOTS + position;
-      return shown.get(n) && { ...shown.get(n), kind: kickedKind(moves, step, n) };
-    },
+    cell: (bucket, position) => kickedSlot(chain, shown, step, bucket * BUCKET_SLOTS + position),
   })]).map(({ draw }) => draw());
 }
 

@@ -85,12 +85,17 @@ function output() {
 }
 
 const outputText = () => decoder.decode(output());
-const outputJson = () => JSON.parse(outputText());
 
 /** The result of a call, or its message as an error. */
 function checked(number, code = "FAILED") {
   if (number < 0) throw new CouaError(code, outputText());
   return number;
+}
+
+/** The answer of a call that writes JSON. */
+function answerOf(number) {
+  checked(number);
+  return JSON.parse(outputText());
 }
 
 /** Writes keys, each preceded by its length (4 bytes). Strings are encoded in place, as for a single key. Returns the
@@ -128,22 +133,18 @@ const outputAnswers = () => Array.from(output(), (answer) => answer === 1);
 
 const freed = new FinalizationRegistry(({ free, number }) => free(number));
 
-// The clock of a filter.
-const ARRIVAL = 1;
-const GIVEN = 2;
-
 /** A filter in the module's memory, freed with the object that refers to it. */
 class Held {
   #number;
   constructor(number) {
     this.#number = number;
-    this.clock = wasm.filter_clock(number);
+    this.clock = answerOf(wasm.filter_describe(number)).window?.clock;
     // This module: the package may be initialized anew.
     freed.register(this, { free: wasm.filter_free, number }, this);
   }
   get number() {
     if (this.#number === undefined) throw new CouaError("FREED", "the filter was freed");
-    if (this.clock === ARRIVAL) wasm.filter_advance(this.#number, Date.now());
+    if (this.clock === "arrival") wasm.filter_advance(this.#number, Date.now());
     return this.#number;
   }
   free() {
@@ -202,7 +203,7 @@ function giveOptions([first = {}, rate, rest = {}, ...more]) {
 /** The time of an item in milliseconds since 1970; NaN for the present. */
 function timeOf(held, time) {
   if (time === undefined) return NaN;
-  if (held.clock !== GIVEN) throw new TypeError('times are for filters with a window and clock: "given"');
+  if (held.clock !== "given") throw new TypeError('times are for filters with a window and clock: "given"');
   return whole(time instanceof Date ? time.getTime() : time, "a time");
 }
 
@@ -334,8 +335,7 @@ export class CuckooFilter {
   }
 
   describe() {
-    checked(wasm.filter_describe(this.#held.number));
-    return outputJson();
+    return answerOf(wasm.filter_describe(this.#held.number));
   }
 
   toJSON() {
@@ -365,21 +365,18 @@ if (Symbol.dispose) {
 
 /** Bytes of filters and other structures for this number of items at this false-positive rate. */
 export function plan(items, rate) {
-  checked(wasm.plan(items, rate));
-  return outputJson();
+  return answerOf(wasm.plan(items, rate));
 }
 
 /** The tables of a snapshot: one, or the template and the generations of a window. */
 export function tablesIn(snapshot) {
   give(snapshot);
-  checked(wasm.snapshot_tables());
-  return outputJson();
+  return answerOf(wasm.snapshot_tables());
 }
 
 /** The place of a key in a table of a snapshot, and what is there. */
 export function locateIn(snapshot, key, table = 0) {
   tablesIn(snapshot);
   giveKey(key);
-  checked(wasm.snapshot_locate(table));
-  return outputJson();
+  return answerOf(wasm.snapshot_locate(table));
 }

@@ -1,7 +1,7 @@
 // Part 3: chains of kicks, and inserts without room.
 
 import { CuckooFilter } from "./coua.js";
-import { kickFrames, kickedKind } from "./kicks.js";
+import { kickFrames, kickedSlot } from "./kicks.js";
 import { BIRDS, BUCKET_SLOTS, checkAll, stateOf, within } from "./state.js";
 import { TEXTBOOK_BITS, TextbookFilter } from "./textbook.js";
 import { bucketTable, button, chart, el, field, hex, listed, number, paragraph, pause, percent, rich, slider, slotsOf, speed, steps, t } from "./ui.js";
@@ -41,7 +41,8 @@ function chainBetween(before, after) {
   return { before: old, moves, homeless: moves.at(-1)?.out };
 }
 
-const itemOf = (bits, nameOf) => (slot) => slot && { text: hex(slot.f, bits), key: slot.f, name: nameOf(slot), other: slot.o };
+const itemOf = (bits, nameOf) => (slot) =>
+  slot && { text: hex(slot.f, bits), key: slot.f, name: nameOf(slot), title: nameOf(slot), other: slot.o };
 
 /** A chain with texts for its slots. */
 function withItems({ before, moves, homeless }, item) {
@@ -118,11 +119,7 @@ export function evict(root, save) {
     const chain = chains()[within(state.items, 1, chains().length) - 1];
     return kickFrames(chain, (step) => textOf(chain, step), (label, shown, step) => [bucketTable({
       buckets: SLOTS / BUCKET_SLOTS, label, heading: headingOf(chain, shown, step),
-      cell: (bucket, position) => {
-        const n = bucket * BUCKET_SLOTS + position;
-        const item = shown.get(n);
-        return item ? { ...item, kind: kickedKind(chain.moves, step, n), title: item.name } : { link: "free" };
-      },
+      cell: (bucket, position) => kickedSlot(chain, shown, step, bucket * BUCKET_SLOTS + position) ?? { link: "free" },
     })]);
   }
 

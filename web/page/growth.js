@@ -19,12 +19,16 @@ let work;
 
 async function measureGrowth(each) {
   const coua = new CuckooFilter({ capacity: GROW_FIRST, maxItems: GROW_MOST, rate: GROW_RATE });
-  const chain = [new CuckooFilter({ capacity: GROW_FIRST, rate: GROW_RATE })];
+  const chain = [];
   const strangers = Array.from({ length: STRANGERS }, (_, n) => `stranger-${n}`);
   for (let step = 1; step <= GROW_STEPS; step += 1) {
     const keys = Array.from({ length: GROW_STEP }, (_, n) => `item-${(step - 1) * GROW_STEP + n}`);
-    for (const key of keys) coua.insert(key);
-    addToChain(chain, keys);
+    keys.forEach((key, n) => {
+      coua.insert(key);
+      // The last filter of the chain is full.
+      if (((step - 1) * GROW_STEP + n) % GROW_FIRST === 0) chain.push(new CuckooFilter({ capacity: GROW_FIRST, rate: GROW_RATE }));
+      chain.at(-1).insert(key);
+    });
     await pause();
     checkAll(coua.hasMany(keys), () => true);
     const answers = coua.hasMany(strangers);
@@ -38,17 +42,6 @@ async function measureGrowth(each) {
     });
     each();
     await pause();
-  }
-}
-
-function addToChain(chain, keys) {
-  for (const key of keys) {
-    try {
-      chain.at(-1).insert(key);
-    } catch {
-      chain.push(new CuckooFilter({ capacity: GROW_FIRST, rate: GROW_RATE }));
-      chain.at(-1).insert(key);
-    }
   }
 }
 

@@ -37,8 +37,9 @@ export function kickFrames({ before, moves, homeless }, text, table) {
   });
 }
 
-/** The class of a slot in a step of a chain. */
-export function kickedKind(moves, step, n) {
-  if (moves[step - 1]?.to === n) return "new";
-  return moves.slice(0, step).some(({ to }) => to === n) ? "moved" : "used";
+/** The item of slot `n` in a step of a chain, with the class of the slot. */
+export function kickedSlot({ moves }, shown, step, n) {
+  const last = moves.slice(0, step).findLastIndex(({ to }) => to === n);
+  const kind = last < 0 ? "used" : last === step - 1 ? "new" : "moved";
+  return shown.get(n) && { ...shown.get(n), kind };
 }

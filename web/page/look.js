@@ -90,7 +90,7 @@ function tableParts(context, n) {
 
 /** The answers for keys; and any key can be looked up, unless that needs a secret key or slots that are not here. */
 function keyParts({ bytes, tables, state, save, answers }, table) {
-  const input = el("input", { type: "text", value: state.key, autocomplete: "off" });
+  const input = el("input", { type: "text", value: state.key, autocomplete: "off", onkeydown: ({ key }) => key === "Enter" && test() });
   const result = el("div", { role: "status" });
   const obstacle = tables[table].isKeyed ? "lookKeyed" : bytes ? null : "lookLarge";
 
@@ -108,7 +108,6 @@ function keyParts({ bytes, tables, state, save, answers }, table) {
     obstacle ? `“${key}”` : el("button", { type: "button", onclick: () => ask(key) }, key), ` ${t("lookCopies", { copies: number(copies) })}`));
   const answered = el("ul", { class: "answers" }, ...list);
   if (obstacle) return [answered, paragraph(obstacle)];
-  input.addEventListener("keydown", (event) => event.key === "Enter" && test());
   return [answered, el("div", { class: "controls" }, field("twoKey", input), button("lookTest", test)), result];
 }
 

@@ -1,6 +1,6 @@
 // Part 1b: cuckoo hashing with whole words in two tables.
 
-import { kickFrames, kickedKind } from "./kicks.js";
+import { kickFrames, kickedSlot } from "./kicks.js";
 import { stateOf, wordsIn } from "./state.js";
 import { TextbookTables } from "./textbook.js";
 import { bucketTable, button, el, field, live, paragraph, steps, t } from "./ui.js";
@@ -27,7 +27,7 @@ function lastInsert(words) {
 
 export function nests(root, save) {
   const state = stateOf("nests", { words: FIRST_WORDS, step: 0 });
-  const input = el("input", { type: "text", autocomplete: "off", maxlength: 10 });
+  const input = el("input", { type: "text", autocomplete: "off", maxlength: 10, onkeydown: ({ key }) => key === "Enter" && add() });
   const status = live();
 
   function textOf({ moves, homeless }, step) {
@@ -45,10 +45,7 @@ export function nests(root, save) {
   const tables = (chain) => (label, shown, step) => [0, NESTS].map((first) => bucketTable({
     buckets: NESTS, slots: 1, first, label: `${label} ${nameOf(first)}`,
     heading: (n) => ({ text: nameOf(first + n), kind: chain.moves[step]?.to === first + n ? "alternate" : "" }),
-    cell: (n) => {
-      const item = shown.get(first + n);
-      return item && { ...item, kind: kickedKind(chain.moves, step, first + n) };
-    },
+    cell: (n) => kickedSlot(chain, shown, step, first + n),
   }));
 
   function frames() {
@@ -74,7 +71,6 @@ export function nests(root, save) {
     else use([...words, word]);
   }
 
-  input.addEventListener("keydown", (event) => event.key === "Enter" && add());
   root.append(paragraph("nests1"), paragraph("nests2"), el("div", { class: "controls" }, field("word", input), button("add", add),
     button("nestsThree", () => use(ALIKE)), button("nestsClear", () => use([]))),
     status, ...story.nodes, paragraph("nestsBridge"));

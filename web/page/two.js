@@ -11,7 +11,10 @@ export function two(root, save) {
   others.forEach((bird) => filter.add(bird));
   const before = filter.table();
   const { buckets } = before;
-  const input = el("input", { type: "text", value: state.key, autocomplete: "off", maxlength: 40 });
+  const input = el("input", { type: "text", value: state.key, autocomplete: "off", maxlength: 40, oninput: () => {
+    state.key = input.value || "cuckoo";
+    story.show();
+  } });
 
   /** The table with the key inserted. */
   function inserted() {
@@ -56,10 +59,6 @@ export function two(root, save) {
   }
 
   const story = steps(state, frames, save);
-  input.addEventListener("input", () => {
-    state.key = input.value || "cuckoo";
-    story.show();
-  });
   root.append(paragraph("two1", { buckets: number(buckets) }), el("div", { class: "controls" }, field("twoKey", input)),
     ...story.nodes, paragraph("twoNote", { buckets }));
   story.show();

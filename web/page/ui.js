@@ -159,20 +159,17 @@ export function steps(state, frames, save) {
     play.textContent = `▶▶ ${t("play")}`;
   }
 
-  function go() {
-    show(state.step + 1, true);
+  function go(step) {
+    show(step, step > 0);
     // The language may have changed meanwhile.
     if (isLast() || !figure.isConnected) stop();
-    else timer = setTimeout(go, speed.ms);
+    else timer = setTimeout(() => go(state.step + 1), speed.ms);
   }
 
   function toggle() {
     if (timer !== undefined) return stop();
     play.textContent = `■ ${t("stop")}`;
-    if (!isLast()) return go();
-    show(0);
-    timer = setTimeout(go, speed.ms);
-    return undefined;
+    return go(isLast() ? 0 : state.step + 1);
   }
 
   function move(by) {

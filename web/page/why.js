@@ -17,7 +17,10 @@ const setBytes = (all) => all.reduce((sum, word) => sum + (25 * 3) / 2 + word.le
 
 export function why(root, save) {
   const state = stateOf("why", { words: wordsOf(FIRST), gone: "", asked: "kestrel", bits: 16, hashes: 6 });
-  const input = el("input", { type: "text", value: state.asked, autocomplete: "off", maxlength: 40 });
+  const input = el("input", { type: "text", value: state.asked, autocomplete: "off", maxlength: 40, oninput: () => {
+    ask(input.value);
+    show();
+  } });
   const figure = el("div", { class: "columns" });
   const status = live();
 
@@ -127,10 +130,6 @@ export function why(root, save) {
     Object.assign(state, { words: wordsOf(n), gone: "" });
     show();
   } });
-  input.addEventListener("input", () => {
-    ask(input.value);
-    show();
-  });
   new ResizeObserver(drawLines).observe(figure);
   root.append(paragraph("why1"), paragraph("why2"),
     el("div", { class: "controls" }, field("word", input), button("add", add), button("remove", remove), button("whySearch", search)),

@@ -2,12 +2,12 @@
 
 #![expect(unsafe_code, reason = "the names of exported functions")]
 
-use coua::window::{Clock, Generations, When};
+use coua::window::{Generations, When};
 use coua::{Filter, Full, IfPresent, KeyHash, Load};
 
 use crate::options;
 use crate::state::{Keys, number_of, with};
-use crate::view::Description;
+use crate::view::described;
 
 /// Makes a filter from the options in the input. Returns its number.
 #[unsafe(no_mangle)]
@@ -153,16 +153,6 @@ pub(crate) extern "C" fn filter_merge(number: usize, other: usize) -> i32 {
     })
 }
 
-/// 1: the filter needs the current time; 2: its items have times; 0: neither.
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn filter_clock(number: usize) -> i32 {
-    with(|state| match state.filters.get(number).window().map(|window| window.clock()) {
-        None | Some(Clock::Count) => 0,
-        Some(Clock::Arrival) => 1,
-        Some(Clock::Given) => 2,
-    })
-}
-
 /// Tells a window the time, in milliseconds since 1970.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_advance(number: usize, time: f64) {
@@ -173,7 +163,7 @@ pub(crate) extern "C" fn filter_advance(number: usize, time: f64) {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn filter_describe(number: usize) -> i32 {
     with(|state| {
-        let description = Description::of(state.filters.get(number));
-        state.answer(&description)
+        let description = described(state.filters.get(number));
+        state.answer::<String>(Ok(description))
     })
 }

@@ -6,13 +6,15 @@ use coua::CuckooFilter;
 use coua::sizing::peers;
 
 use crate::state::with;
+use crate::view::array;
 
 /// The bytes of each kind of `../page/sizes.js`, for `items` items at this false-positive rate (JSON); null where a kind
 /// cannot reach the rate.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn plan(items: f64, rate: f64) -> i32 {
-    let sizes = sizes(items as u64, rate);
-    with(|state| state.answer(&sizes))
+    let sizes = sizes(items as u64, rate)
+        .map(|bytes| bytes.map_or_else(|| "null".to_owned(), |bytes| bytes.to_string()));
+    with(|state| state.answer::<String>(Ok(array(sizes))))
 }
 
 fn sizes(items: u64, rate: f64) -> [Option<u64>; 6] {

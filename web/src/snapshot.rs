@@ -2,20 +2,26 @@
 
 #![expect(unsafe_code, reason = "the names of exported functions")]
 
+use std::io::Cursor;
+
+use coua::inspect::Contents;
+
 use crate::state::with;
-use crate::view::{Located, Snapshot};
+use crate::view::{self, Snapshot};
 
 /// Takes the snapshot in the input, and describes its tables (JSON): one, or the template and the generations of a
 /// window.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn snapshot_tables() -> i32 {
     with(|state| {
-        let (snapshot, tables) = match Snapshot::of(std::mem::take(&mut state.input)) {
-            Ok(read) => read,
-            Err(error) => return state.fail(error),
-        };
-        state.snapshot = Some(snapshot);
-        state.answer(&tables)
+        let mut bytes = Cursor::new(std::mem::take(&mut state.input));
+        let tables = Contents::read(&mut bytes).and_then(|contents| {
+            let tables = contents.tables.iter().map(|table| view::table(table, &mut bytes));
+            let tables = tables.collect::<Result<Vec<_>, _>>()?;
+            state.snapshot = Some(Snapshot { contents, bytes });
+            Ok(view::array(tables))
+        });
+        state.answer(tables)
     })
 }
 
@@ -23,10 +29,9 @@ pub(crate) extern "C" fn snapshot_tables() -> i32 {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn snapshot_locate(table: usize) -> i32 {
     with(|state| {
-        let taken = state.snapshot.as_mut().expect("the page gives the snapshot first");
-        match Located::of(&taken.contents.tables[table], &mut taken.bytes, &state.input) {
-            Ok(located) => state.answer(&located),
-            Err(error) => state.fail(error),
-        }
+        let Snapshot { contents, bytes } =
+            state.snapshot.as_mut().expect("the page gives the snapshot first");
+        let located = view::located(&contents.tables[table], bytes, &state.input);
+        state.answer(located)
     })
 }

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::fmt::Display;
 
 use coua::window::Generations;
-use serde::Serialize;
 
 use crate::view::Snapshot;
 
@@ -57,13 +56,13 @@ impl State {
         FAILED
     }
 
-    /// Makes an answer the output (JSON).
-    pub(crate) fn answer(&mut self, answer: &impl Serialize) -> i32 {
-        self.output.clear();
-        match serde_json::to_writer(&mut self.output, answer) {
-            Ok(()) => 0,
-            Err(error) => self.fail(error),
-        }
+    /// Makes an answer the output (JSON), or its error.
+    pub(crate) fn answer<E: Display>(&mut self, answer: Result<String, E>) -> i32 {
+        let written = answer.map(|json| {
+            self.output = json.into_bytes();
+            0
+        });
+        self.settle(written)
     }
 
     /// Returns the number that `result` holds, or makes its error the output.
