@@ -27,8 +27,8 @@ and are printed unchanged. Nothing is sorted, and the number of records need not
   coua dedup --keep last --csv id changes.csv              the last row of each id
 
 The filter remembers 64 bits of every key's hash, so of a billion different records it drops 0.03 as wrong repeats \
-(--stats prints this number). A warning says if more than 2 % of the new records were probably dropped. Between two \
-files, a missing newline is added.
+(--stats prints this number). A warning says if more than 2 % of the new records were probably dropped. At the end of \
+a file, a missing newline is added.
 
 With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after the output \
 is complete. After exit code 2, or if the reader of the output goes away (| head), the file is as before the run, or as \

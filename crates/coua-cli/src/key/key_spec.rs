@@ -113,6 +113,15 @@ impl KeySpec {
         })
     }
 
+    /// How the keys of a run were selected that go to a filter with keys that were selected otherwise.
+    pub(crate) fn other_finders(&self, filters: &Self) -> Option<String> {
+        let [ours, theirs] = [self, filters].map(Self::finders);
+        let are_other = ours != theirs && !ours.is_empty() && !theirs.is_empty();
+        are_other.then(|| {
+            format!("its keys were selected with {theirs}, and those of this run with {ours}")
+        })
+    }
+
     /// The options that select keys, as on the command line.
     pub(crate) fn finders(&self) -> String {
         self.options(&self.find.keys().map(String::as_str).collect::<Vec<_>>())

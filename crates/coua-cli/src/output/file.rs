@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
 
-/// Writes records unchanged. If a record that lacks its separator (the last one of an input)
-/// is followed by another, the separator is added between them, but never at the end.
+/// Writes records unchanged. A record that lacks its separator (the last one of an input) gets it, so outputs can be
+/// concatenated.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(super) name: String,
@@ -37,12 +37,9 @@ pub(crate) struct Output {
     /// Bytes to gather before writing.
     most: usize,
     separator: RecordFormat,
-    /// The last record lacks its separator.
-    pub(super) owes_separator: bool,
 }
 
-/// The ends of the outputs that are named regular files, all synced. The note of a place is 1 if the
-/// output still lacks the separator of its last record.
+/// The ends of the outputs that are named regular files, all synced.
 pub(crate) type Synced = Vec<Place>;
 
 impl Output {
@@ -51,7 +48,12 @@ impl Output {
     pub(super) fn open(to: &Destination, spec: OutputSpec<'_>) -> Result<Self> {
         let Some(path) = to.path() else {
             Stream::Output.check_open()?;
-            return Self::new(None, platform::standard_output(), spec.to.compression(None), spec);
+            let compression = spec.to.compression(None);
+            let output = Self::new(None, platform::standard_output(), compression, spec)?;
+            if !platform::appends(&output.file) {
+                spec.used.refuse_emptied(&output.name, output.regular)?;
+            }
+            return Ok(output);
         };
         let compression = spec.to.compression(Some(path));
         if platform::descriptor(path).is_some() {
@@ -111,11 +113,11 @@ impl Output {
         let failed = |error| Failure::io(&self.name, &error);
         let bytes = self.file.seek(SeekFrom::End(0)).map_err(failed)?;
         let end = self.separator.bytes();
-        self.owes_separator = match self.compressor {
+        let lacks_end = match self.compressor {
             Some(_) if bytes > 0 => lacks_end_when_unpacked(path, end)?,
             _ => lacks_end(path, bytes, end).map_err(failed)?,
         };
-        Ok(())
+        if lacks_end { self.write_separator() } else { Ok(()) }
     }
 
     /// Opens an existing file.
@@ -155,7 +157,6 @@ impl Output {
 
     /// Truncates the file to a place.
     pub(super) fn truncate(&mut self, place: &Place) -> Result<()> {
-        self.owes_separator = place.note > 0;
         self.is_empty = place.offset == 0;
         let failed = |error: io::Error| Failure::io(&self.name, &error);
         if self.file.metadata().map_err(failed)?.len() == place.offset {
@@ -180,7 +181,6 @@ impl Output {
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;
         let mut place = Place::start(Role::Output, &path);
-        place.note = u64::from(self.owes_separator);
         place.move_to(self.file.metadata().map_err(failed)?.len()).map_err(failed)?;
         if Identity::at(&path) != self.regular {
             let reason = "was removed or replaced while it was written; choose another output";
@@ -214,16 +214,11 @@ impl Output {
             buffer: Vec::with_capacity(most),
             most,
             separator: spec.format.clone(),
-            owes_separator: false,
         })
     }
 
     /// Writes bytes unchanged.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.owes_separator {
-            self.owes_separator = false;
-            self.buffer.extend_from_slice(self.separator.bytes());
-        }
         // Writes a giant record in pieces.
         for piece in bytes.chunks(BUFFER) {
             if self.buffer.len() + piece.len() > self.most {
@@ -232,6 +227,12 @@ impl Output {
             append(piece, &mut self.buffer);
         }
         Ok(())
+    }
+
+    /// Ends a record that lacks its separator.
+    pub(super) fn write_separator(&mut self) -> Result<()> {
+        let separator = self.separator.clone();
+        self.write(separator.bytes())
     }
 
     /// Passes all bytes to the operating system. Ends a compressed frame.

@@ -266,7 +266,7 @@ impl UsedFiles {
             file.is_some() && file == Identity::at(own)
                 || path.is_some_and(|path| platform::is_same_place(path, own))
         };
-        // The shell has emptied standard output, or lets the program append to records.
+        // To records, the shell lets the program append.
         let is_damaged = |own: &PathBuf| path.is_some() || is_filter(own);
         let what = if file.is_some_and(|file| self.inputs.contains(file)) {
             "is also an input"
@@ -280,6 +280,17 @@ impl UsedFiles {
             return Ok(());
         };
         Err(Failure::at(name, format_args!("{what}; choose another output")))
+    }
+
+    /// Returns an error if standard output, which the shell has emptied, is a known file.
+    pub(super) fn refuse_emptied(&self, name: &str, file: Option<Identity>) -> Result<()> {
+        let is_it = |own: &PathBuf| file.is_some() && file == Identity::at(own);
+        if self.known.iter().any(is_it) {
+            let reason =
+                "is also a --known file, which the shell has emptied; choose another output";
+            return Err(Failure::at(name, reason));
+        }
+        Ok(())
     }
 
     fn refuse_path(&self, path: &Path) -> Result<()> {

@@ -36,8 +36,9 @@ impl Output {
         }
         if in_run {
             self.write(&block.bytes[start..previous_end])?;
-            let whole = selected.len() == block.len();
-            self.owes_separator = whole && block.ending != BlockEnd::Separator;
+            if selected.len() == block.len() {
+                self.end_last_record(block)?;
+            }
         }
         Ok(())
     }
@@ -62,7 +63,9 @@ impl Output {
                 Some(_) => continue,
             };
             self.write_after(&count.to_string(), b'\t', record)?;
-            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
+            if place + 1 == block.len() {
+                self.end_last_record(block)?;
+            }
         }
         Ok(())
     }
@@ -98,9 +101,20 @@ impl Output {
             } else {
                 self.write_after(&number, separator, record)?;
             }
-            self.owes_separator = place + 1 == block.len() && block.ending != BlockEnd::Separator;
+            if place + 1 == block.len() {
+                self.end_last_record(block)?;
+            }
         }
         Ok(())
+    }
+
+    /// Writes the separator that the last record of an input may lack.
+    fn end_last_record(&mut self, block: &Block) -> Result<()> {
+        match block.ending {
+            BlockEnd::Separator => Ok(()),
+            BlockEnd::OpenQuote if block.bytes[..block.size()].ends_with(b"\n") => Ok(()),
+            BlockEnd::OpenQuote | BlockEnd::EndOfInput => self.write_separator(),
+        }
     }
 
     /// Writes a record after its number. A byte order mark stays at the beginning of the line.
@@ -159,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn a_separator_is_added_only_between_records() {
+    fn every_record_is_written_with_its_separator() {
         let open = || block(b"a\nb", BlockEnd::EndOfInput);
-        assert_eq!(written(&[(open(), &[true, true])]), b"a\nb");
-        assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb");
+        assert_eq!(written(&[(open(), &[true, true])]), b"a\nb\n");
+        assert_eq!(written(&[(open(), &[true, true]), (open(), &[false, true])]), b"a\nb\nb\n");
         assert_eq!(written(&[(open(), &[true, false]), (open(), &[true, false])]), b"a\na\n");
     }
 }

@@ -8,7 +8,7 @@ use crate::pipeline::Batch;
 use crate::record::Block;
 use crate::resume::{Mode, Plan, ResumeJob, ResumeOptions, Started};
 use crate::runs::{Place, Role, Runs};
-use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity};
+use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity, counted};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroUsize;
@@ -189,7 +189,14 @@ impl Job {
             return Ok(());
         };
         let undone = runs.by_number.iter_mut().filter(|(it, _)| plan.undo.runs.contains(it));
-        undone.for_each(|(_, run)| run.undo());
+        for (_, run) in undone {
+            if run.records > 0 && !run.has_files_of(&plan.run) {
+                let (run, records) = (run.name(), counted(run.records, "record"));
+                let note = format!("--restart undoes {run}, which processed {records}");
+                self.running.verbosity.say(format_args!("{}: {note}", profile.name));
+            }
+            run.undo();
+        }
         filter.commit(Stage::Begin)
     }
 }
@@ -244,6 +251,11 @@ impl InputPlan {
     /// The reason why nothing was found in a filter, if an option may be missing.
     pub(super) fn missing_finders(&self) -> Option<String> {
         self.key_spec().missing_finders(self.stored.as_ref()?)
+    }
+
+    /// How the keys of this run differ from those of the filter that they are added to.
+    pub(super) fn other_finders(&self) -> Option<String> {
+        self.key_spec().other_finders(self.stored.as_ref()?)
     }
 
     /// Surveys all inputs, and checks the headers of CSV files.

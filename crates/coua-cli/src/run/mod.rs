@@ -205,6 +205,8 @@ fn report(
     if let Some(nothing) = nothing {
         let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
         verbosity.say(format_args!("{name}: {nothing}{hint}"));
+    } else if let Some(other) = job.reading.other_finders().filter(|_| op.inserts()) {
+        verbosity.say(format_args!("{name}: {other}"));
     }
     if let Some(format) = job.running.figures {
         let expected = counts.expected_wrong(op, &summary);

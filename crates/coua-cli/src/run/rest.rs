@@ -74,9 +74,6 @@ impl InputPlan {
         let failed = |error| Failure::io(place.path.display(), &error);
         let bytes = bytes_from(&place.path, place.offset, coding, &stop).map_err(failed)?;
         let mut rest = RestBytes { bytes, next: Vec::new(), at: 0, end: None };
-        if place.note > 0 {
-            rest.pass(b"", format);
-        }
         let inputs: Vec<PathBuf> = run.inputs().map(|input| input.path.clone()).collect();
         let (inputs, headers) = (self.inputs.others(&inputs), self.headers(Mixing::Allowed));
         let mut reader =

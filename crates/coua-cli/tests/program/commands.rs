@@ -17,11 +17,11 @@ fn add_check_count_remove() {
     assert_eq!(run_with(b"a\nb\na\n", ["add", &f]).good(), b"");
     assert_eq!(run_with(b"a\nb\nc\n", ["count", &f]).good(), b"2\ta\n1\tb\n0\tc\n");
     assert_eq!(run_with(b"a\nb\nc", ["check", &f]).good(), b"a\nb\n");
-    assert_eq!(run_with(b"a\nb\nc", ["check", "-v", &f]).good(), b"c");
+    assert_eq!(run_with(b"a\nb\nc", ["check", "-v", &f]).good(), b"c\n");
     assert_eq!(run_with(b"a\nb\nc", ["check", "-c", &f]).good(), b"2\n");
     assert_eq!(run_with(b"a\nb\nc", ["check", "-vc", &f]).good(), b"1\n");
     assert_eq!(run_with(b"a\n", ["remove", &f]).good(), b"");
-    assert_eq!(run_with(b"a\nb\nc", ["count", &f]).good(), b"1\ta\n1\tb\n0\tc");
+    assert_eq!(run_with(b"a\nb\nc", ["count", &f]).good(), b"1\ta\n1\tb\n0\tc\n");
     let found = run_with(b"a\na\nb\n", ["remove", "--report", "found", &f]).good();
     assert_eq!(found, b"a\nb\n");
     let not_found = run_with(b"a\nb\n", ["remove", "--report", "not-found", &f]).good();

@@ -9,7 +9,7 @@ fn lz4_frames_are_read_one_after_the_other() {
     let folder = Folder::new();
     let long: Vec<u8> = (0..300_000).flat_map(|n| format!("{}\n", n % 7).into_bytes()).collect();
     let file = folder.file("in.lz4", [lz4(b"a\nb\na\n"), lz4(&long), lz4(b"b\nc")].concat());
-    assert_eq!(run(["dedup", &file]).good(), b"a\nb\n0\n1\n2\n3\n4\n5\n6\nc");
+    assert_eq!(run(["dedup", &file]).good(), b"a\nb\n0\n1\n2\n3\n4\n5\n6\nc\n");
     let broken = folder.file("broken.lz4", &lz4(&long)[..200]);
     let run = run(["dedup", &broken]);
     let message = format!("coua: {broken}: broken lz4 data: ");
@@ -99,7 +99,7 @@ fn a_text_that_was_the_beginning_of_compressed_data() {
         "{}",
         refused.stderr
     );
-    assert_eq!(folder.read("out"), b"\x1f");
+    assert_eq!(folder.read("out"), b"\x1f\n");
     let restart = ["dedup", "--filter", "f", "-o", "out", "--restart", "in"];
     run_in(&folder, &restart).good();
     assert_eq!(folder.read("out"), b"1\n2\n3\n4\n5\n");

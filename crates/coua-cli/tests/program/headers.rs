@@ -54,7 +54,7 @@ fn records_under_different_headers_go_to_no_output_together() {
     let words = ORDER.replacen("second", "standard input", 1);
     assert_eq!(
         (piped.stdout, piped.stderr),
-        (b"id,url\n1,a\n2,b".to_vec(), format!("coua: {words}\n"))
+        (b"id,url\n1,a\n2,b\n".to_vec(), format!("coua: {words}\n"))
     );
     // Other columns make a different header too.
     folder.file("second", "id,url,size\n1,a,5\n");

@@ -14,15 +14,15 @@ fn lines_of_b_that_are_not_in_a() {
         let dedup = |options: &[&str]| {
             run_in(&folder, &[&["dedup", "-j", threads], options, &["b"]].concat())
         };
-        assert_eq!(dedup(&["--known", "a"]).text(), "4\n5");
+        assert_eq!(dedup(&["--known", "a"]).text(), "4\n5\n");
         assert_eq!(dedup(&["--known", "a", "--known", "c"]).text(), "4\n");
         assert_eq!(dedup(&["--known", "a", "-d"]).text(), "3\n4\n1\n");
-        assert_eq!(dedup(&["--known", "a", "--keep", "none"]).text(), "5");
-        assert_eq!(dedup(&["--known", "a", "-c"]).text(), "2\t4\n1\t5");
+        assert_eq!(dedup(&["--known", "a", "--keep", "none"]).text(), "5\n");
+        assert_eq!(dedup(&["--known", "a", "-c"]).text(), "2\t4\n1\t5\n");
         assert_eq!(dedup(&["--known", "a", "-c", "-d"]).text(), "1\t3\n2\t4\n1\t1\n");
         assert_eq!(
             dedup(&["--known", "c", "--known", "b", "-c", "-d"]).text(),
-            "1\t3\n2\t4\n2\t4\n1\t1\n1\t5"
+            "1\t3\n2\t4\n2\t4\n1\t1\n1\t5\n"
         );
         let run = dedup(&["--known", "a", "--stats=json"]);
         let stats = json(run.stderr.lines().last().unwrap());
@@ -101,6 +101,9 @@ fn a_known_file_is_no_output() {
     assert_eq!(folder.read("known"), b"1\n2\n3\n");
     shell(folder.path(), "echo 4 | $COUA dedup --known known >> known").good();
     assert_eq!(folder.read("known"), b"1\n2\n3\n4\n");
+    shell(folder.path(), "echo 4 | $COUA dedup --known new >> new").good();
+    let message = "coua: standard output: is also a --known file, which the shell has emptied; choose another output\n";
+    shell(folder.path(), "echo 4 | $COUA dedup --known new > new").failed(2, message);
     run_with(b"1\n", ["add", &folder.join("f")]).good();
     let message = "coua: standard output: is also a --known file; choose another output\n";
     shell(folder.path(), "$COUA dedup --known f in >> f").failed(2, message);

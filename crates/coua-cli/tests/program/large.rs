@@ -20,7 +20,7 @@ fn a_line_of_100_megabytes() {
     assert!(run_with(&text, ["dedup"]).good() == unique);
     // The same without the line end.
     let file = folder.file("long", &line[..line.len() - 1]);
-    assert!(run(["dedup", "-j1", &file]).good() == line[..line.len() - 1]);
+    assert!(run(["dedup", "-j1", &file]).good() == line);
 }
 
 /// The record fits into memory, but not together with its key.
@@ -53,7 +53,7 @@ fn a_record_of_commas_takes_no_memory_for_its_columns() {
     let folder = Folder::new();
     folder.file("commas", vec![b','; 20_000_000]);
     let script = "ulimit -v 240000; $COUA dedup -j1 --csv 1 commas | wc -c";
-    assert_eq!(shell(folder.path(), script).text().trim(), "20000000");
+    assert_eq!(shell(folder.path(), script).text().trim(), "20000001");
     folder.file("named", [b"id".to_vec(), vec![b','; 20_000_000]].concat());
     let script = "ulimit -v 240000; $COUA dedup -j1 --csv id named | wc -c";
     assert_eq!(shell(folder.path(), script).text().trim(), "20000002");

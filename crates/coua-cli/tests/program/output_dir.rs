@@ -180,10 +180,7 @@ impl Run {
             };
             let mut lines: Vec<String> = shard.header.iter().map(|it| with("count", it)).collect();
             let mut tee_lines = if tee.is_empty() { lines.clone() } else { Vec::new() };
-            let mut is_open = shard.is_open && shard.records.is_empty();
-            let mut is_tee_open = is_open && !tee_lines.is_empty();
-            for (place, record) in shard.records.iter().enumerate() {
-                let is_last = shard.is_open && place + 1 == shard.records.len();
+            for record in &shard.records {
                 let Some(key) = shard.key(record) else { continue };
                 let (total, before) = (totals[key], before.entry(key).or_insert(0));
                 let is_kept = match self.keep {
@@ -196,25 +193,15 @@ impl Run {
                 let line = with(&total.to_string(), record);
                 if is_kept != self.repeats {
                     lines.push(line.clone());
-                    is_open = is_last;
                 }
                 if !is_kept {
                     tee_lines.push(line);
-                    is_tee_open = is_last;
                 }
             }
-            let text = |lines: &[String], is_open: bool| {
-                let mut text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-                if is_open {
-                    text.pop();
-                }
-                text
-            };
-            outputs.insert(self.output_name(&shard.name), text(&lines, is_open));
-            if !tee.is_empty() && !tee.ends_with('\n') && !tee_lines.is_empty() {
-                tee.push('\n');
-            }
-            tee.push_str(&text(&tee_lines, is_tee_open));
+            let text =
+                |lines: &[String]| lines.iter().flat_map(|line| [line, "\n"]).collect::<String>();
+            outputs.insert(self.output_name(&shard.name), text(&lines));
+            tee.push_str(&text(&tee_lines));
         }
         (outputs, tee)
     }
@@ -400,7 +387,7 @@ fn a_run_goes_on_in_each_output() {
             folder.file(name, text);
         }
         run();
-        assert_eq!(["a", "b", "c"].map(text), ["1\n2", "", "3\n"]);
+        assert_eq!(["a", "b", "c"].map(text), ["1\n2\n", "", "3\n"]);
         folder.file("a", "1\n2\n3\n4\n");
         folder.file("b", "4\n5\n");
         run();
@@ -408,11 +395,11 @@ fn a_run_goes_on_in_each_output() {
         folder.file("c", "2\n3\n6");
         run();
         run();
-        assert_eq!(["a", "b", "c"].map(text), ["1\n2\n4\n", "5\n", "3\n6"]);
+        assert_eq!(["a", "b", "c"].map(text), ["1\n2\n4\n", "5\n", "3\n6\n"]);
         // All printed records are removed from the filter, and printed again.
         let restart = ["dedup", "--restart", "--filter", to, "a", "b", "c", "--output-dir", &out];
         run_in(&folder, &[&restart, options].concat()).good();
-        assert_eq!(["a", "b", "c"].map(text), ["1\n2\n3\n4\n", "5\n", "6"]);
+        assert_eq!(["a", "b", "c"].map(text), ["1\n2\n3\n4\n", "5\n", "6\n"]);
         // Data that others have appended is not truncated.
         let path = tree(Path::new(&folder.join(&out))).into_keys().next().unwrap();
         let path = format!("{out}/{path}");

@@ -147,7 +147,7 @@ fn earlier_files_are_shown_before_a_pipe_is_awaited() {
 #[test]
 fn repeats_instead_of_first_occurrences() {
     let text = b"a\nb\na\nc\na\nb";
-    assert_eq!(run_with(text, ["dedup", "-d"]).good(), b"a\na\nb");
+    assert_eq!(run_with(text, ["dedup", "-d"]).good(), b"a\na\nb\n");
     assert_eq!(run_with(b"a\n", ["dedup", "--repeats"]).good(), b"");
 }
 

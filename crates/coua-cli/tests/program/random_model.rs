@@ -54,7 +54,6 @@ pub(crate) struct Step {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sink {
     pub(crate) bytes: Vec<u8>,
-    owes_end: bool,
     /// Whether its header, if any, begins with a column for numbers.
     is_counted: bool,
 }
@@ -85,8 +84,6 @@ pub(crate) struct Model {
 struct Item<'s> {
     row: &'s Row,
     key: Option<Key>,
-    /// Whether its input ends without the end of this record.
-    is_open: bool,
     /// Whether it is the first header, or before it.
     is_first_header: bool,
 }
@@ -119,10 +116,7 @@ impl Step {
 
 impl Sink {
     fn push(&mut self, prefix: &str, item: &Item, end: &str) {
-        let owed = if self.owes_end { end } else { "" };
-        let end = if item.is_open { "" } else { end };
-        self.bytes.extend([owed, prefix, &item.row.text, end].concat().bytes());
-        self.owes_end = item.is_open;
+        self.bytes.extend([prefix, &item.row.text, end].concat().bytes());
     }
 }
 
@@ -214,16 +208,15 @@ impl Model {
     ) -> Items<'s> {
         let (mut items, mut had_header) = (Items { all: Vec::new(), code: 0 }, false);
         for input in inputs {
-            for (nth, row) in input.rows.iter().enumerate() {
+            for row in &input.rows {
                 let is_data = row.kind == Kind::Data;
                 let key = is_data.then(|| rules.key(&self.format, row)).flatten();
                 if is_data && key.is_none() && on_missing == Some("error") {
                     return Items { code: 2, ..items };
                 }
-                let is_open = nth + 1 == input.rows.len() && !input.is_ended;
                 let is_first_header = !is_data && !had_header;
                 had_header |= row.kind == Kind::Header;
-                items.all.push(Item { row, key, is_open, is_first_header });
+                items.all.push(Item { row, key, is_first_header });
             }
         }
         let has_no_key = items.data().next().is_some() && items.keys().next().is_none();

@@ -126,6 +126,21 @@ fn a_finder_that_was_forgotten_is_named() {
 }
 
 #[test]
+fn another_finder_is_told_when_records_are_added() {
+    let folder = Folder::new();
+    let text = "id,n\n1,2\n2,3\n";
+    with(&folder, text, &["add", "f", "--csv", "id"]).good();
+    let note = "its keys were selected with --csv id, and those of this run with --csv n";
+    let note = format!("coua: {}: {note}\n", folder.join("f"));
+    let run = with(&folder, text, &["dedup", "--filter", "f", "--csv", "n"]);
+    assert_eq!((run.stdout, run.stderr), (b"id,n\n2,3\n".to_vec(), note.clone()));
+    assert_eq!(with(&folder, text, &["add", "f", "--csv", "n"]).stderr, note);
+    for args in [&["check", "f", "--csv", "n"][..], &["dedup", "--filter", "f", "--csv", "id"]] {
+        assert_eq!(with(&folder, text, args).stderr, "", "{args:?}");
+    }
+}
+
+#[test]
 fn a_finder_of_a_known_filter_that_was_forgotten_is_named() {
     let folder = Folder::new();
     with(&folder, "id,n\n1,x\n", &["add", "f", "--csv", "id"]).good();

@@ -22,7 +22,8 @@ fn outputs_concatenate_and_filters_merge() {
     let text = lines(50_000, Repeats::Few);
     for shards in [1, 2, 3, 7] {
         let folder = Folder::new();
-        let file = folder.file("lines", &text);
+        // The last line has no newline.
+        let file = folder.file("lines", &text[..text.len() - 1]);
         let outputs = shared_out(&folder, shards, &file);
         assert!(outputs.iter().all(|part| part.len() > text.len() / 3 / shards));
         assert!(sorted(&outputs.concat()) == sorted(&expected(&text)), "{shards} shards");

@@ -67,7 +67,7 @@ fn lines_before_a_header_have_no_number() {
 #[test]
 fn several_inputs_of_all_kinds() {
     let folder = Folder::new();
-    let expected = "only\nb\na\nlast";
+    let expected = "only\nb\na\nlast\n";
     for (name, compress) in COMPRESSIONS {
         let file = folder.file(&format!("in.{name}"), compress(b"a\nonly\nb\n"));
         let script = format!("$COUA dedup --keep last {file} <(printf 'b\\na\\n') - < last");

@@ -125,36 +125,14 @@ impl PeerCuckoo {
         self.sub_filters.push(SubFilter::empty(&self.shape, size)?);
         Ok(())
     }
-}
 
-/// Checks a shape and the sizes of `sub_filters` sub-filters; returns their number.
-fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, LoadError> {
-    const NAME: &str = "number of sub-filters";
-    shape.check()?;
-    let most = if shape.expansion == 0 { 1 } else { u64::from(MAX_SUB_FILTERS) };
-    let expected = if most == 1 { "1, as the filter does not grow" } else { "1 to 65535" };
-    number(NAME, sub_filters, |n| (1..=most).contains(&n), expected)?;
-    let mut total = 0_u64;
-    for index in 0..sub_filters as u32 {
-        let expected = "few enough that none has more than 2^32 slots";
-        let size = shape.size_of(index);
-        let size = size.ok_or(LoadError::Number { name: NAME, found: sub_filters, expected })?;
-        total = total.saturating_add(size.bytes);
-        limits.check(total)?;
-    }
-    Ok(sub_filters as u32)
-}
-
-impl PeerCuckoo {
     /// The filter with the counts of its dump. Its slots may arrive later, or never, so the only check is
     /// that the items fit.
     pub(super) fn with_counts(self, items: u64, deletes: u64) -> Result<Self, LoadError> {
         number("number of items", items, |n| n <= self.slots(), "at most the number of slots")?;
         Ok(Self { items, deletes, ..self })
     }
-}
 
-impl PeerCuckoo {
     /// The number of items: that of its dump, plus later changes.
     pub fn items(&self) -> u64 {
         self.items
@@ -258,6 +236,24 @@ impl PeerCuckoo {
     }
 }
 
+/// Checks a shape and the sizes of `sub_filters` sub-filters; returns their number.
+fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, LoadError> {
+    const NAME: &str = "number of sub-filters";
+    shape.check()?;
+    let most = if shape.expansion == 0 { 1 } else { u64::from(MAX_SUB_FILTERS) };
+    let expected = if most == 1 { "1, as the filter does not grow" } else { "1 to 65535" };
+    number(NAME, sub_filters, |n| (1..=most).contains(&n), expected)?;
+    let mut total = 0_u64;
+    for index in 0..sub_filters as u32 {
+        let expected = "few enough that none has more than 2^32 slots";
+        let size = shape.size_of(index);
+        let size = size.ok_or(LoadError::Number { name: NAME, found: sub_filters, expected })?;
+        total = total.saturating_add(size.bytes);
+        limits.check(total)?;
+    }
+    Ok(sub_filters as u32)
+}
+
 /// `remove` compacts if that searches at most this many pairs of buckets of [`SMALL_BUCKET`] slots, or fewer
 /// larger ones: a few milliseconds. The peer has no such limit, and stalls its server.
 const MAX_COMPACTION: u64 = 1 << 19;
@@ -333,7 +329,7 @@ impl PeerCuckoo {
         let mut newest = self.sub_filters.len() - 1;
         while newest > 0 {
             self.drain(newest, 0, &mut { u64::MAX });
-            if !self.sub_filters[newest].is_empty() {
+            if self.sub_filters[newest].used() > 0 {
                 break;
             }
             self.free_empty();
@@ -361,7 +357,7 @@ impl PeerCuckoo {
         let (older, rest) = self.sub_filters.split_at_mut(number);
         let drained = rest.first_mut()?;
         for slot in slot..drained.slots().len() {
-            if drained.is_empty() {
+            if drained.used() == 0 {
                 break;
             }
             if *left == 0 {
@@ -375,7 +371,7 @@ impl PeerCuckoo {
 
     /// Removes the newest sub-filters while they are empty, but not the first.
     fn free_empty(&mut self) -> Vec<Vec<u8>> {
-        let used = self.sub_filters.iter().rposition(|sub_filter| !sub_filter.is_empty());
+        let used = self.sub_filters.iter().rposition(|sub_filter| sub_filter.used() > 0);
         let left = used.map_or(1, |newest| newest + 1);
         self.sub_filters.drain(left..).map(SubFilter::into_slots).collect()
     }

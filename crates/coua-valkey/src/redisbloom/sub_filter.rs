@@ -133,11 +133,6 @@ impl SubFilter {
         self.used as f64 / self.slots.len() as f64
     }
 
-    /// Whether no slot has a fingerprint.
-    pub(super) fn is_empty(&self) -> bool {
-        self.used == 0
-    }
-
     pub(super) fn slots(&self) -> &[u8] {
         &self.slots
     }

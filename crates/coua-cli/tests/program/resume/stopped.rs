@@ -124,7 +124,7 @@ fn a_stream_is_saved_in_time_that_grows_with_its_length() {
 
 /// The checkpoint is between two files, the first of which lacks its last newline.
 #[test]
-fn a_missing_newline_is_added_by_the_run_that_resumes() {
+fn a_missing_newline_is_added_once() {
     for threads in ["1", "2", "3", "4"] {
         let folder = Folder::new();
         folder.file("first", "x\ny");
@@ -134,7 +134,7 @@ fn a_missing_newline_is_added_by_the_run_that_resumes() {
         let words = [&words[..], &["-j", threads, "first", "second"]].concat();
         let ran = coua(&words).current_dir(folder.path()).output().unwrap();
         assert_eq!(ran.status.code(), Some(2));
-        assert_eq!(folder.read("out"), b"x\ny");
+        assert_eq!(folder.read("out"), b"x\ny\n");
         fs::write(folder.join("second"), "y\nz\nx\nlonger than it was\n").unwrap();
         let ran = coua(words.iter().chain(&["--resume"])).current_dir(folder.path()).output();
         assert_eq!(ran.unwrap().status.code(), Some(0));

@@ -182,6 +182,22 @@ fn a_restart_leaves_no_output_of_the_run_behind() {
     }
 }
 
+#[test]
+fn the_undoing_of_a_run_with_other_inputs_is_told() {
+    let folder = Folder::new();
+    folder.file("a", "1\n2\n");
+    folder.file("b", "3\n");
+    let dedup = ["dedup", "--filter", "f", "-o", "out"];
+    run_in(&folder, &[&dedup[..], &["a"]].concat()).good();
+    let restarted = run_in(&folder, &[&dedup[..], &["--restart", "b"]].concat());
+    let a = folder.join("a");
+    let note =
+        format!("coua: f: --restart undoes `coua dedup` of {a}, which processed 2 records\n");
+    assert_eq!((restarted.code, restarted.stderr), (Some(0), note));
+    let same = run_in(&folder, &[&dedup[..], &["--restart", "b"]].concat());
+    assert_eq!((same.code, same.stderr), (Some(0), String::new()));
+}
+
 /// The first byte of a compressed file looks like text.
 #[test]
 fn a_compressed_input_that_has_only_begun_is_not_resumed() {
