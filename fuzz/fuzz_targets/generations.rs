@@ -184,7 +184,7 @@ impl Kind {
         let builder = match self {
             Self::Small => builder,
             Self::Fine => builder.hash_bits(64),
-            Self::Seeded => builder.hasher(KeyHasher::xxh3(7)),
+            Self::Seeded => builder.hasher(KeyHasher::Xxh3 { seed: 7 }),
         };
         let mut filter = builder.build().expect("it is small");
         filter.insert_batch(hashes).expect("it has room");

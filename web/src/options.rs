@@ -15,7 +15,7 @@ pub(crate) fn build(options: &[u8]) -> Result<Generations, String> {
     let mut number = || options.next().map(f64::from_bits).filter(|number| !number.is_nan());
     let whole = |number: f64| number as u64;
     let wanted = Requirements {
-        hasher: Some(KeyHasher::xxh3(seed)),
+        hasher: Some(KeyHasher::Xxh3 { seed }),
         capacity: number().map(whole),
         rate: number(),
         max_items: number().map(whole),

@@ -77,13 +77,13 @@ pub(crate) fn table(view: &TableView, snapshot: &mut Cursor<Vec<u8>>) -> Result<
         ("buckets", &view.buckets),
         ("segmentSlots", &view.segment_slots),
         ("length", &view.len),
-        ("falsePositiveRate", &(view.stored as f64 / view.hash_bits.exp2()).min(1.0)),
+        ("falsePositiveRate", &view.false_positive_rate),
         ("isKeyed", &view.hasher(None).is_err()),
         ("segments", &array(view.segments.iter().map(segment))),
         ("slots", &array(slots.iter().map(slot))),
         ("overflowEntries", &view.overflow.len()),
-        ("extra", &view.overflow.iter().map(|entry| entry.extra).sum::<u64>()),
-        ("withoutSlot", &view.overflow.iter().map(|entry| entry.without_slot).sum::<u64>()),
+        ("extra", &view.overflow.iter().map(|(_, entry)| entry.extra).sum::<u64>()),
+        ("withoutSlot", &view.overflow.iter().map(|(_, entry)| entry.overflowed).sum::<u64>()),
     ]))
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn located(
     let Place { segment, primary, alternate, fingerprint, representative, .. } = view.locate(hash);
     let mut slots = view.slots(snapshot, segment)?;
     slots.retain(|slot| [primary, alternate].contains(&slot.bucket));
-    let entry = view.overflow.iter().find(|entry| entry.representative == representative);
+    let entry = view.overflow.iter().find(|(of, _)| *of == representative);
     Ok(object(&[
         ("hash", &hex(hash)),
         ("segment", &segment),
@@ -134,6 +134,6 @@ pub(crate) fn located(
         ("step", &((alternate + view.buckets - primary) % view.buckets)),
         ("representative", &hex(representative)),
         ("slots", &array(slots.iter().map(slot))),
-        ("overflowed", &entry.map_or(0, |entry| entry.extra + entry.without_slot)),
+        ("overflowed", &entry.map_or(0, |(_, entry)| entry.extra + entry.overflowed)),
     ]))
 }

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write(new().capacity(20_000).rate(0.01), &folder.join("fixed.coua"))?;
     write(new().capacity(100), &folder.join("growing.coua"))?;
     write(new().capacity(300_000).hash_bits(40), &folder.join("large.coua"))?;
-    let seeded = new().capacity(1000).hash_bits(40).hasher(KeyHasher::xxh3(u64::MAX));
+    let seeded = new().capacity(1000).hash_bits(40).hasher(KeyHasher::Xxh3 { seed: u64::MAX });
     write(seeded, &folder.join("seeded.coua"))
 }
 

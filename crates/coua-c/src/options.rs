@@ -137,7 +137,7 @@ impl coua_options {
         if key.is_some() && self.seed != 0 {
             return Err(Failure::invalid("options has both a seed and a key; set one of them"));
         }
-        let hasher = key.map(KeyHasher::siphash13);
+        let hasher = key.map(|key| KeyHasher::SipHash13 { key });
         let rate = Some(self.rate).filter(|rate| *rate != 0.0);
         let requirements = Requirements {
             capacity: given(self.capacity),
@@ -149,7 +149,7 @@ impl coua_options {
                 self.when_full,
                 &[None, Some(WhenFull::Refuse), Some(WhenFull::ExceedRate)],
             )?,
-            hasher: hasher.or_else(|| given(self.seed).map(KeyHasher::xxh3)),
+            hasher: hasher.or_else(|| given(self.seed).map(|seed| KeyHasher::Xxh3 { seed })),
             window: self.window()?,
         };
         Ok(Wanted { requirements, key })

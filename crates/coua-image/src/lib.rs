@@ -132,9 +132,10 @@ impl Head {
             found => return Err(LoadError::Features { found }),
         };
         let key: [u8; 16] = array::from_fn(|at| fields[KEY_AT + at]);
+        let seed = u128::from_le_bytes(key) as u64;
         let hasher = match field(ALGORITHM_AT) {
-            SIPHASH13 => KeyHasher::siphash13(key),
-            XXH3 if body != Body::Hashes => KeyHasher::xxh3(u128::from_le_bytes(key) as u64),
+            SIPHASH13 => KeyHasher::SipHash13 { key },
+            XXH3 if body != Body::Hashes => KeyHasher::Xxh3 { seed },
             found => return bad_field("hash algorithm", found),
         };
         let hints = Hints {

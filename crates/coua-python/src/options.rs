@@ -29,8 +29,8 @@ pub(crate) struct Options {
 pub(crate) fn hasher(seed: Option<Whole<u64>>, key: Option<Secret>) -> PyResult<Option<KeyHasher>> {
     match (seed, key) {
         (Some(_), Some(_)) => Err(error::value("seed and key exclude each other; use one")),
-        (Some(seed), None) => Ok(Some(KeyHasher::xxh3(seed.0))),
-        (None, key) => Ok(key.map(|key| KeyHasher::siphash13(key.0))),
+        (Some(seed), None) => Ok(Some(KeyHasher::Xxh3 { seed: seed.0 })),
+        (None, key) => Ok(key.map(|key| KeyHasher::SipHash13 { key: key.0 })),
     }
 }
 

@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_secret_key_is_not_shown() {
-        let hasher = Some(KeyHasher::siphash13([77; 16]));
+        let hasher = Some(KeyHasher::SipHash13 { key: [77; 16] });
         let text = found(&Requirements { hasher, ..Requirements::default() }, CuckooFilter::new());
         assert_eq!(text, "seed 0, not of a secret key");
     }

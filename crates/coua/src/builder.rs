@@ -4,6 +4,7 @@ use crate::error::BuildError;
 use crate::filter::{CuckooFilter, Policy, WhenFull};
 use crate::hash::KeyHasher;
 use crate::kernel::{Geometry, LOW_BITS, SLOTS};
+use crate::segments::Segments;
 use crate::sizing::{CuckooPlan, SPLIT_LOAD, check_rate, exact, prefix, too_small};
 
 /// The default capacity.
@@ -13,7 +14,7 @@ const DEFAULT_CAPACITY: u64 = 60;
 const DEFAULT_MAX_EVICTIONS: u32 = 500;
 
 /// The bits of a hash. Filters remember all of them by default.
-const MOST_HASH_BITS: u32 = 64;
+pub(crate) const MOST_HASH_BITS: u32 = 64;
 
 /// Builds a [`CuckooFilter`]; created by [`CuckooFilter::builder`].
 ///
@@ -31,7 +32,7 @@ pub struct CuckooFilterBuilder {
     pub(crate) capacity: Option<u64>,
     pub(crate) max_items: Option<u64>,
     pub(crate) rate: Option<f64>,
-    hash_bits: Option<u32>,
+    pub(crate) hash_bits: Option<u32>,
     max_evictions: Option<u32>,
     hasher: KeyHasher,
     when_full: WhenFull,
@@ -125,7 +126,7 @@ impl CuckooFilterBuilder {
     /// [`BuildError`] if options contradict each other or there is not enough memory.
     pub fn build(self) -> Result<CuckooFilter, BuildError> {
         let (geometry, policy, _) = self.described()?;
-        Ok(CuckooFilter::empty(geometry, policy, self.hasher)?)
+        Ok(CuckooFilter::of_segments(Segments::empty(geometry)?, policy, self.hasher))
     }
 
     /// The plan of the filter that [`build`](Self::build) would return, filled to its capacity. O(1), without
@@ -137,12 +138,6 @@ impl CuckooFilterBuilder {
     pub fn plan(&self) -> Result<CuckooPlan, BuildError> {
         let (geometry, _, capacity) = self.described()?;
         Ok(CuckooPlan::of(&geometry, capacity))
-    }
-
-    /// A filter of keys that share the first `bits` bits of their hashes, which it does not see.
-    pub(crate) fn without_first_bits(self, bits: u32) -> Self {
-        let all = self.hash_bits.unwrap_or(MOST_HASH_BITS);
-        Self { hash_bits: Some(all.saturating_sub(bits)), ..self }
     }
 
     /// The geometry and policy that follow from the options, and the capacity.

@@ -3,10 +3,11 @@
 //! As in growth, representatives are inserted into another table. But here the target may refuse, and it may distinguish
 //! fewer hashes, so that different items become copies of one.
 
-use crate::error::{ConvertError, Full, FullReason};
+use crate::error::{ConvertError, Full, FullReason, with_room};
 use crate::filter::{CuckooFilter, IfPresent};
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Resolution, SLOTS};
+use crate::segments::Segments;
 use crate::sizing::{self, fitted};
 
 impl CuckooFilter {
@@ -37,15 +38,11 @@ impl CuckooFilter {
         (self.stored() + more).max(1) as f64
     }
 
-    /// The rate of a copy that drops no bits.
-    fn smallest_rate(&self) -> f64 {
-        self.most_items() / self.hash_bits().exp2()
-    }
-
     /// The coarsest geometry that keeps `rate` with the items stored now.
     fn coarser(&self, rate: f64) -> Result<Geometry, ConvertError> {
         sizing::check_rate(rate).map_err(ConvertError::Build)?;
-        let smallest = self.smallest_rate();
+        // The rate of a copy that drops no bits.
+        let smallest = self.most_items() / self.hash_bits().exp2();
         if rate < smallest {
             return Err(ConvertError::Finer { rate, smallest });
         }
@@ -73,10 +70,12 @@ impl CuckooFilter {
         other: &Self,
         if_present: IfPresent,
     ) -> Result<(), Full> {
-        for index in other.as_segments().in_hash_order() {
-            let hashes =
-                other.representatives(index).map_err(|_| self.full(FullReason::OutOfMemory))?;
-            self.insert_all(&hashes, if_present, &mut []).map_err(|stopped| stopped.full)?;
+        let segments = other.as_segments();
+        for index in segments.in_hash_order() {
+            let list = with_room(segments.get(index).occupied() as usize);
+            let mut hashes = list.map_err(|_| self.full(FullReason::OutOfMemory))?;
+            hashes.extend(segments.representatives(index));
+            self.insert_all(&hashes, if_present, &mut [], None).map_err(|stopped| stopped.full)?;
         }
         // Items that count against the limit come first.
         for (hash, entry) in other.overflow().iter().filter(|(_, entry)| entry.overflowed > 0) {
@@ -112,7 +111,8 @@ impl CuckooFilter {
     fn rebuilt(&self, mut geometry: Geometry) -> Result<Self, ConvertError> {
         let build = |error| ConvertError::Build(crate::BuildError::OutOfMemory(error));
         loop {
-            let mut filter = Self::empty(geometry, *self.policy(), self.hasher()).map_err(build)?;
+            let segments = Segments::empty(geometry).map_err(build)?;
+            let mut filter = Self::of_segments(segments, *self.policy(), self.hasher());
             let Err(full) = filter.insert_all_of(self, IfPresent::AddCopy) else {
                 return Ok(filter);
             };

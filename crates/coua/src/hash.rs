@@ -73,7 +73,7 @@ impl KeyHash {
 ///
 /// assert_eq!(KeyHasher::default(), KeyHasher::Xxh3 { seed: 0 });
 /// assert_eq!(KeyHasher::default().hash("").to_u64(), 0x2d06_8005_38d3_94c2);
-/// let keyed = KeyHasher::siphash13(*b"0123456789abcdef");
+/// let keyed = KeyHasher::SipHash13 { key: *b"0123456789abcdef" };
 /// assert_ne!(keyed.hash("a"), KeyHasher::default().hash("a"));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub enum KeyHasher {
     },
     /// SipHash-1-3 with a secret key.
     SipHash13 {
-        /// The 128-bit key.
+        /// The 128-bit key, which should be random.
         key: [u8; 16],
     },
 }
@@ -104,19 +104,15 @@ impl fmt::Debug for KeyHasher {
 impl Default for KeyHasher {
     /// XXH3-64 with seed 0, so that filters built on different machines agree.
     fn default() -> Self {
-        Self::xxh3(0)
+        Self::Xxh3 { seed: 0 }
     }
 }
 
 impl KeyHasher {
-    /// XXH3-64 with `seed`.
-    pub const fn xxh3(seed: u64) -> Self {
-        Self::Xxh3 { seed }
-    }
-
-    /// SipHash-1-3 with a 128-bit `key`, which should be random and secret.
-    pub const fn siphash13(key: [u8; 16]) -> Self {
-        Self::SipHash13 { key }
+    /// Hashes a key. O(bytes).
+    #[inline]
+    pub fn hash<K: Key>(self, key: K) -> KeyHash {
+        key.hash_with(self)
     }
 
     /// Hashes short keys inline, so that the hash of the next key overlaps with the memory accesses of this one.
@@ -303,8 +299,7 @@ keys!(|key, bytes| bytes(key.as_bytes()) => [] str, [] String);
 keys!(|key, bytes| bytes(&key.to_le_bytes()) => [] u64, [] i64, [] u128, [] i128);
 keys!(|key, bytes| u64::from(*key).with_bytes(bytes) => [] u8, [] u16, [] u32, [] bool);
 keys!(|key, bytes| i64::from(*key).with_bytes(bytes) => [] i8, [] i16, [] i32);
-keys!(|key, bytes| (*key as u64).with_bytes(bytes) => [] usize);
-keys!(|key, bytes| (*key as i64).with_bytes(bytes) => [] isize);
+keys!(|key, bytes| (*key as u64).with_bytes(bytes) => [] usize, [] isize);
 
 macro_rules! integer_keys {
     ($($integer:ident),*) => {
@@ -378,14 +373,6 @@ fn append(part: &impl KeyPart, joined: &mut Vec<u8>) {
     });
 }
 
-impl KeyHasher {
-    /// Hashes a key. O(bytes).
-    #[inline]
-    pub fn hash<K: Key>(self, key: K) -> KeyHash {
-        key.hash_with(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,7 +399,7 @@ mod tests {
 
     #[test]
     fn debug_text_does_not_tell_the_secret_key() {
-        let text = format!("{:?}", KeyHasher::siphash13([77; 16]));
+        let text = format!("{:?}", KeyHasher::SipHash13 { key: [77; 16] });
         assert!(text.contains("SipHash13") && !text.contains("77"), "{text}");
     }
 
@@ -431,7 +418,7 @@ mod tests {
 
     #[test]
     fn equal_keys_of_different_types_have_one_hash() {
-        for hasher in [KeyHasher::xxh3(3), KeyHasher::siphash13([1; 16])] {
+        for hasher in [KeyHasher::Xxh3 { seed: 3 }, KeyHasher::SipHash13 { key: [1; 16] }] {
             let text = hasher.hash(b"wren");
             let owned = [hasher.hash("wren".to_owned()), hasher.hash(b"wren".to_vec())];
             assert_eq!(owned, [text; 2]);
@@ -492,7 +479,7 @@ mod tests {
 
     #[test]
     fn every_type_is_its_stated_bytes() {
-        for hasher in [KeyHasher::xxh3(3), KeyHasher::siphash13([1; 16])] {
+        for hasher in [KeyHasher::Xxh3 { seed: 3 }, KeyHasher::SipHash13 { key: [1; 16] }] {
             let is = |hash, bytes: &[u8]| assert_eq!(hash, hasher.hash(bytes), "{bytes:?}");
             is(hasher.hash([1_u16, 2]), &[1, 0, 2, 0]);
             is(hasher.hash([-1_i8, 2]), &[255, 2]);

@@ -1,7 +1,7 @@
 //! Filters that answer "have I seen this before?" for billions of items in a few bytes each.
 //!
 //! Start with [`CuckooFilter`]: it removes, counts, grows, merges and saves.
-//! [`SharedCuckooFilter`] is for many threads, and [`Generations`] forget old items.
+//! [`SharedCuckooFilter`] is for many threads, and [`Generations`](window::Generations) forget old items.
 //!
 //! ```
 //! use coua::CuckooFilter;
@@ -71,6 +71,5 @@ pub use error::{
 pub use filter::{CuckooFilter, IfPresent, WhenFull};
 pub use hash::{Key, KeyHash, KeyHasher, KeyPart};
 pub use shared::SharedCuckooFilter;
-pub use snapshot::{Load, LoadError};
+pub use snapshot::{error::LoadError, load::Load};
 pub use verbs::Filter;
-pub use window::{Generations, Window};

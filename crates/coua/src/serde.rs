@@ -5,7 +5,7 @@ use serde::ser::{self, Serialize, Serializer};
 use serde_bytes::ByteBuf;
 
 use crate::filter::CuckooFilter;
-use crate::snapshot::Load;
+use crate::snapshot::load::Load;
 use crate::window::Generations;
 
 /// Filters with a secret key cannot be deserialized, because the snapshot does not contain the key: read

@@ -34,11 +34,11 @@ impl When<'_> {
 /// the same names take any [`Key`](crate::Key); these take hashes, and are dispatched at run time.
 ///
 /// ```
-/// use coua::window::{Generations, When, Window};
+/// use coua::window::{Clock, Generations, When, Window};
 /// use coua::{CuckooFilter, Filter, IfPresent, Insertion, SharedCuckooFilter};
 ///
 /// let shared = SharedCuckooFilter::new();
-/// let windowed = Generations::new(Window::count(1000, 4)?);
+/// let windowed = Generations::new(Window::new(Clock::Count, 1000, 4)?);
 /// let filters: [Box<dyn Filter>; 3] =
 ///     [Box::new(CuckooFilter::new()), Box::new(windowed), Box::new(&shared)];
 /// for mut filter in filters {
@@ -178,7 +178,7 @@ impl Filter for CuckooFilter {
         if_present: IfPresent,
         outcomes: &mut Vec<Insertion>,
     ) -> Result<(), BatchFull> {
-        with_outcomes(hashes.len(), outcomes, |it| self.insert_all(hashes, if_present, it))
+        with_outcomes(hashes.len(), outcomes, |it| self.insert_all(hashes, if_present, it, None))
     }
 }
 

@@ -136,10 +136,10 @@ fn removing_an_absent_key_is_false_and_changes_nothing() {
 #[test]
 fn filters_of_different_seeds_do_not_merge() {
     let hashers = [
-        KeyHasher::xxh3(0),
-        KeyHasher::xxh3(1),
-        KeyHasher::siphash13([0; 16]),
-        KeyHasher::siphash13([1; 16]),
+        KeyHasher::Xxh3 { seed: 0 },
+        KeyHasher::Xxh3 { seed: 1 },
+        KeyHasher::SipHash13 { key: [0; 16] },
+        KeyHasher::SipHash13 { key: [1; 16] },
     ];
     let filter = |hasher| {
         let mut filter = CuckooFilter::builder().hasher(hasher).build().unwrap();

@@ -8,7 +8,7 @@ use coua_dev::instruction_sets;
 use coua_dev::random::nth as hash;
 
 fn checksum(bytes: &[u8]) -> u64 {
-    KeyHasher::xxh3(0).hash(bytes).to_u64()
+    KeyHasher::Xxh3 { seed: 0 }.hash(bytes).to_u64()
 }
 
 struct File {
@@ -218,7 +218,7 @@ fn builders() -> Vec<CuckooFilterBuilder> {
         builder().capacity(150_000).rate(1e-5),
         builder().capacity(150_000).rate(1e-6),
         builder().capacity(150_000).rate(0.3).when_full(WhenFull::Refuse),
-        builder().capacity(150_000).rate(1e-12).hasher(KeyHasher::xxh3(7)),
+        builder().capacity(150_000).rate(1e-12).hasher(KeyHasher::Xxh3 { seed: 7 }),
     ]
 }
 
@@ -245,7 +245,7 @@ fn files_are_what_the_document_says() {
 #[test]
 fn a_secret_key_is_not_in_the_file() {
     let secret = *b"0123456789abcdef";
-    let hasher = KeyHasher::siphash13(secret);
+    let hasher = KeyHasher::SipHash13 { key: secret };
     let filter = CuckooFilter::builder().hasher(hasher).build().unwrap();
     let mut bytes = Vec::new();
     filter.write_to(&mut bytes).unwrap();

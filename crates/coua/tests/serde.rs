@@ -23,7 +23,8 @@ fn filters_come_back_from_json() {
 
 #[test]
 fn a_secret_key_is_no_part_of_a_filter() {
-    let keyed = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build().unwrap();
+    let keyed =
+        CuckooFilter::builder().hasher(KeyHasher::SipHash13 { key: [7; 16] }).build().unwrap();
     let text = serde_json::to_string(&keyed).unwrap();
     let error = serde_json::from_str::<CuckooFilter>(&text).unwrap_err().to_string();
     assert!(error.contains("without its secret hash key"), "{error}");

@@ -253,7 +253,7 @@ fn cutting_and_joining_changes_nothing() {
 #[test]
 fn a_plain_filter_becomes_a_shared_one() {
     for builder in builders(200_000) {
-        let mut plain = builder.hasher(KeyHasher::xxh3(9)).build().unwrap();
+        let mut plain = builder.hasher(KeyHasher::Xxh3 { seed: 9 }).build().unwrap();
         for key in 0..100_000u64 {
             plain.insert(key.to_le_bytes()).unwrap();
         }
@@ -309,7 +309,7 @@ fn batches_of_keys_are_single_keys() {
 
 #[test]
 fn a_full_filter_tells_the_first_key_that_it_refused() {
-    let seen = SharedCuckooFilter::with_capacity(1000, 1e-6).unwrap();
+    let seen = CuckooFilter::builder().capacity(1000).rate(1e-6).build_shared().unwrap();
     seen.insert_batch(&hashes(0..900)).unwrap();
     let refused = seen.insert_unique_batch(&hashes(500..1500)).unwrap_err();
     assert_eq!((refused.done, seen.len()), (500, 1000));

@@ -33,10 +33,11 @@ fn filters_are_equal_if_their_snapshots_are() {
         assert!(other.remove(keys[7]) && filter != other, "one item less in a slot");
     }
     let made = || CuckooFilter::builder().capacity(100);
-    let [small, seeded] = [made(), made().hasher(coua::KeyHasher::xxh3(1))];
+    let [small, seeded] = [made(), made().hasher(coua::KeyHasher::Xxh3 { seed: 1 })];
     assert!(small.clone().build().unwrap() != seeded.build().unwrap());
     assert!(small.clone().build().unwrap() != small.when_full(WhenFull::Refuse).build().unwrap());
-    let secret = |key| made().hasher(coua::KeyHasher::siphash13([key; 16])).build().unwrap();
+    let secret =
+        |key| made().hasher(coua::KeyHasher::SipHash13 { key: [key; 16] }).build().unwrap();
     assert!(secret(1) == secret(1) && secret(1) != secret(2));
 }
 
@@ -62,7 +63,7 @@ fn a_union_is_the_set_of_both() {
     union.merge_unique(&right).unwrap();
     assert_eq!((union.len(), left.len(), right.len()), (5_000, 3_000, 3_000));
     assert!((0..5_000_u64).all(|key| union.count(key) == 1));
-    let other = CuckooFilter::builder().hasher(coua::KeyHasher::xxh3(1)).build().unwrap();
+    let other = CuckooFilter::builder().hasher(coua::KeyHasher::Xxh3 { seed: 1 }).build().unwrap();
     assert_eq!(union.merge_unique(&other), Err(MergeError::Hasher));
 }
 
@@ -91,7 +92,7 @@ fn an_intersection_is_the_set_of_what_both_have() {
         [64, 40].map(|bits| CuckooFilter::builder().hash_bits(bits).build().unwrap());
     assert!(left.intersect(&coarse).is_ok());
     assert!(matches!(coarse.intersect(&left), Err(MergeError::Resolution { .. })));
-    let other = CuckooFilter::builder().hasher(coua::KeyHasher::xxh3(1)).build().unwrap();
+    let other = CuckooFilter::builder().hasher(coua::KeyHasher::Xxh3 { seed: 1 }).build().unwrap();
     assert_eq!(left.intersect(&other), Err(MergeError::Hasher));
 }
 

@@ -199,12 +199,12 @@ fn figures(table: &TableView) -> Value {
         "generation": table.generation,
         "segmentSlots": table.segment_slots,
         "length": table.len,
-        "falsePositiveRate": (table.stored as f64 / table.hash_bits.exp2()).min(1.0),
+        "falsePositiveRate": table.false_positive_rate,
         "isKeyed": table.hasher(None).is_err(),
         "segments": table.segments.iter().map(segment).collect::<Vec<_>>(),
         "overflowEntries": table.overflow.len(),
-        "extra": overflow.clone().map(|entry| entry.extra).sum::<u64>(),
-        "withoutSlot": overflow.map(|entry| entry.without_slot).sum::<u64>(),
+        "extra": overflow.clone().map(|(_, entry)| entry.extra).sum::<u64>(),
+        "withoutSlot": overflow.map(|(_, entry)| entry.overflowed).sum::<u64>(),
     })
 }
 

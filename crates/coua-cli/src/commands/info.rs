@@ -123,7 +123,10 @@ fn write_window(window: Window, filter: &Generations, report: &mut Report) {
         "present": filter.clock(),
     });
     report.field("window", object);
-    report.field("generations", filter.generations().map(generation_object).collect::<Vec<_>>());
+    report.field(
+        "generations",
+        filter.generations().map(|it| generation_object(&it)).collect::<Vec<_>>(),
+    );
     report.row("window", window_text(window));
     report.row("time", clock);
     let counts = window.clock() == Clock::Count;
@@ -135,8 +138,8 @@ fn write_window(window: Window, filter: &Generations, report: &mut Report) {
     }
 }
 
-fn generation_object(generation: Generation<'_>) -> Value {
-    let Generation { number, from, until, filter, .. } = generation;
+fn generation_object(generation: &Generation<'_>) -> Value {
+    let Generation { number, from, until, filter, .. } = *generation;
     json!({
         "number": number,
         "from": from,

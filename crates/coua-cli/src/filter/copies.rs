@@ -17,7 +17,7 @@ use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{Exit, Failure, FilterFigures, Result};
-use coua::shards::{Division, Shards};
+use coua::shards::Division;
 use coua::window::When;
 use coua::{
     BatchFull, CuckooFilter, Filter, Full, FullReason, IfPresent, Insertion, KeyHash, KeyHasher,
@@ -169,8 +169,8 @@ impl Copies {
         plan: SecondPassPlan,
     ) -> Result<Self> {
         let fewest = if plan.keep == Keep::Last { SHARDS_FOR_LAST } else { NonZeroUsize::MIN };
-        let division = Division::for_threads(threads.max(fewest));
-        let filters = || spec.build_shards(division).map(Shards::into_filters);
+        let division = sharding::division_for(threads.max(fewest));
+        let filters = || spec.build_shards(division);
         let shard = |(first, more)| Mutex::new(CopiesShard::new(first, more));
         let shards = zip(filters()?, filters()?).map(shard).collect();
         Ok(Self { shards, division, plan })

@@ -11,11 +11,11 @@ use crate::key::{Answers, BlockKeys, Group};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
-use coua::shards::{Division, Shards};
+use coua::shards::Division;
 use coua::window::{Generations, When};
 use coua::{CuckooFilter, Filter, IfPresent, Insertion};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
 pub(super) struct MemoryFilter {
@@ -55,25 +55,32 @@ impl RunFilter for MemoryFilter {
 
 #[derive(Debug)]
 pub(super) struct ShardedMemory {
-    shards: Shards,
+    shards: Vec<Mutex<CuckooFilter>>,
+    division: Division,
 }
 
 impl ShardedMemory {
     /// Builds as many shards as `threads` can use.
     pub(super) fn new(spec: &FilterSpec, threads: NonZeroUsize) -> Result<Self> {
-        Ok(Self { shards: spec.build_shards(Division::for_threads(threads))? })
+        let division = sharding::division_for(threads);
+        let shards = spec.build_shards(division)?.into_iter().map(Mutex::new).collect();
+        Ok(Self { shards, division })
+    }
+
+    fn shard(&self, number: usize) -> MutexGuard<'_, CuckooFilter> {
+        self.shards[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The figures of all shards together.
     fn figures(&self) -> FilterFigures {
         let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
-            self.shards.iter().map(|shard| figure(&shard)).sum()
+            (0..self.shards.len()).map(|number| figure(&self.shard(number))).sum()
         };
         let items = sum(CuckooFilter::len);
         FilterFigures {
             items,
             load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
-            memory_bytes: self.shards.memory_bytes() as u64,
+            memory_bytes: sum(|shard| shard.memory_bytes() as u64),
             hash_bits: Some(HASH_BITS),
             false_positive_rate: Some(items as f64 / HASH_BITS.exp2()),
             ..FilterFigures::default()
@@ -84,12 +91,12 @@ impl ShardedMemory {
 impl RunFilter for Arc<ShardedMemory> {
     fn profile(&self) -> Profile {
         let prefetch = self.clone();
-        let hasher = self.shards.shard(0).hasher();
+        let hasher = self.shard(0).hasher();
         Profile { block_bytes: LARGE_BLOCK, prefetch, ..Profile::new(hasher) }
     }
 
     fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
-        sharding::merge(self.shards.division(), &batch.keys, &mut batch.answers)
+        sharding::merge(self.division, &batch.keys, &mut batch.answers)
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
@@ -99,18 +106,18 @@ impl RunFilter for Arc<ShardedMemory> {
 
 impl Prefetch for ShardedMemory {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        sharding::group(self.shards.division(), keys, answers);
+        sharding::group(self.division, keys, answers);
     }
 
     fn shards(&self) -> usize {
-        self.shards.division().shards()
+        self.shards.len()
     }
 
     fn query_shard(&self, shard: usize, group: &mut Group) {
-        let mut shard = self.shards.shard(shard);
+        let mut shard = self.shard(shard);
         group.items_before = shard.len();
         let Group { hashes, outcomes, .. } = group;
-        let result = shard.verbs().insert_each(hashes, When::Now, IfPresent::Skip, outcomes);
+        let result = shard.insert_each(hashes, When::Now, IfPresent::Skip, outcomes);
         sharding::stop_at_refusal(group, result);
     }
 }
@@ -134,15 +141,16 @@ mod tests {
         filter.lookup(&keys, &mut answers);
         let groups = &mut answers.groups;
         groups.iter_mut().enumerate().for_each(|(shard, group)| filter.query_shard(shard, group));
-        let result = sharding::merge(filter.shards.division(), &keys, &mut answers);
+        let result = sharding::merge(filter.division, &keys, &mut answers);
         (answers.found, result)
     }
 
     /// 2^`bits` shards, each of which accepts at most `most` items.
     fn shards(bits: u32, most: u64) -> ShardedMemory {
         let division = Division::new(bits);
-        let shards = Shards::build(CuckooFilter::builder().max_items(most), division).unwrap();
-        ShardedMemory { shards }
+        let builder = CuckooFilter::builder().max_items(most);
+        let shards = builder.build_shards(division).unwrap().into_iter().map(Mutex::new).collect();
+        ShardedMemory { shards, division }
     }
 
     #[test]
@@ -159,7 +167,7 @@ mod tests {
             }
             assert_eq!(filter.figures().items, seen.len() as u64);
             let mean = seen.len() as u64 >> bits;
-            let alike = |number: usize| filter.shards.shard(number).len().abs_diff(mean) < 1_000;
+            let alike = |number: usize| filter.shard(number).len().abs_diff(mean) < 1_000;
             assert!((0..1 << bits).all(alike), "{bits} bits");
         }
     }
@@ -172,7 +180,7 @@ mod tests {
             let filter = shards(1, most);
             let (mut seen, mut items) = (HashSet::new(), [0; 2]);
             let mut fits = |hash: &&KeyHash| {
-                let shard = filter.shards.division().shard_of(**hash);
+                let shard = filter.division.shard_of(**hash);
                 items[shard] += u64::from(seen.insert(hash.to_u64()));
                 stopped[shard] += u32::from(items[shard] > most);
                 items[shard] <= most

@@ -7,9 +7,15 @@ use crate::filter::run_filter::Stop;
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use coua::shards::Division;
 use coua::{BatchFull, KeyHash};
+use std::num::NonZeroUsize;
 
 /// Bits of a hash that shards remember together.
 pub(super) const HASH_BITS: f64 = 64.0;
+
+/// Enough shards to keep these threads busy: a power of two, at most 64.
+pub(super) fn division_for(threads: NonZeroUsize) -> Division {
+    Division::new(usize::BITS - (threads.get() - 1).leading_zeros())
+}
 
 /// Groups the keys of a block by shard, as the hashes that the shards see.
 pub(super) fn group(division: Division, keys: &BlockKeys, answers: &mut Answers) {
@@ -66,5 +72,17 @@ pub(super) fn stop_at_refusal(group: &mut Group, result: Result<(), BatchFull>) 
     group.stopped = result.err();
     if let Some(stopped) = group.stopped {
         group.outcomes.truncate(stopped.done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_follow_the_threads() {
+        let shards = [1, 2, 3, 4, 5, 16, 17, 64, 256, usize::MAX / 2 + 1]
+            .map(|threads| division_for(NonZeroUsize::new(threads).unwrap()).shards());
+        assert_eq!(shards, [1, 2, 4, 4, 8, 16, 32, 64, 64, 64]);
     }
 }

@@ -3,7 +3,7 @@
 use crate::clock::{duration_text, window_text};
 use crate::filter::server::{Address, FORM};
 use crate::terminal::{Failure, Result, counted};
-use coua::shards::{Division, Shards};
+use coua::shards::Division;
 use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 use std::cell::OnceCell;
@@ -318,8 +318,8 @@ impl FilterSpec {
     }
 
     /// Builds an empty filter for each shard.
-    pub(super) fn build_shards(&self, division: Division) -> Result<Shards> {
-        let shards = Shards::build(self.builder()?, division);
+    pub(super) fn build_shards(&self, division: Division) -> Result<Vec<CuckooFilter>> {
+        let shards = self.builder()?.build_shards(division);
         shards.map_err(|error| Failure::at("new filter", error))
     }
 
@@ -337,8 +337,8 @@ impl FilterSpec {
     }
 
     fn builder(&self) -> Result<CuckooFilterBuilder> {
-        let hasher = self.secret.key()?.map_or_else(KeyHasher::default, KeyHasher::siphash13);
-        let mut builder = CuckooFilter::builder().hasher(hasher);
+        let hasher = self.secret.key()?.map(|key| KeyHasher::SipHash13 { key });
+        let mut builder = CuckooFilter::builder().hasher(hasher.unwrap_or_default());
         let stops = self.on_full == Some(OnFull::Stop);
         if stops && self.capacity.is_none() {
             return Err(Failure::at("--when-full stop", "needs --capacity"));

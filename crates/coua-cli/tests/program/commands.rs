@@ -181,7 +181,7 @@ fn info_describes() {
     let f = folder.join("f.coua");
     let builder = CuckooFilter::builder().rate(0.001).max_items(1_000_000);
     let builder = builder.when_full(WhenFull::ExceedRate);
-    filter_of(builder.hasher(KeyHasher::xxh3(5)), &f);
+    filter_of(builder.hasher(KeyHasher::Xxh3 { seed: 5 }), &f);
     run_with(b"a\nb\n", ["add", &f]).good();
     let info = run(["info", "--json", &f]).json();
     assert_eq!(info["file"].as_str(), Some(f.as_str()));
@@ -253,7 +253,7 @@ fn merge_holds_what_all_hold() {
     // Merged into one of the sources.
     run(["merge", "-o", &a, &a, &b]).good();
     assert!(folder.read("a") == folder.read("all"));
-    filter_of(CuckooFilter::builder().hasher(KeyHasher::xxh3(9)), &c);
+    filter_of(CuckooFilter::builder().hasher(KeyHasher::Xxh3 { seed: 9 }), &c);
     run_with(b"4\n", ["add", &c]).good();
     let run = run(["merge", "-o", &all, &a, &c]);
     assert_eq!(run.code, Some(2));

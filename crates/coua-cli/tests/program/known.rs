@@ -143,7 +143,7 @@ fn filters_may_be_known() {
     assert!(folder.read("f") == before);
     assert_eq!(run_in(&folder, &["dedup", "--filter", "g", "b"]).text(), "3\n");
     for name in ["seeded", "alike"] {
-        let seeded = CuckooFilter::builder().hasher(KeyHasher::xxh3(7));
+        let seeded = CuckooFilter::builder().hasher(KeyHasher::Xxh3 { seed: 7 });
         filter_of(seeded, &folder.join(name));
     }
     run_with(b"1\n", ["add", &folder.join("seeded")]).good();

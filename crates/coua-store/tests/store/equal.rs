@@ -187,7 +187,7 @@ fn secret_keys_are_needed_and_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen.coua");
     let key = *b"0123456789abcdef";
-    let hasher = KeyHasher::siphash13(key);
+    let hasher = KeyHasher::SipHash13 { key };
     let build = || CuckooFilter::builder().hasher(hasher).build().unwrap();
     let options = Options::new().key(key);
     let mut store = options.create(&path, build).unwrap();

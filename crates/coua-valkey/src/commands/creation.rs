@@ -19,7 +19,7 @@ fn fresh_key() -> [u8; 16] {
     static SECRET: OnceLock<[u8; 16]> = OnceLock::new();
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(2, Ordering::Relaxed);
-    let hasher = KeyHasher::siphash13(*SECRET.get_or_init(random_bytes));
+    let hasher = KeyHasher::SipHash13 { key: *SECRET.get_or_init(random_bytes) };
     let half = |number: u64| u128::from(hasher.hash(number.to_le_bytes()).to_u64());
     (half(number) << 64 | half(number + 1)).to_le_bytes()
 }

@@ -124,7 +124,7 @@ fn read_list(head: &Head, input: &mut dyn Read) -> Result<HashList, RdbError> {
 /// The checksum of images.
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) fn checksum(bytes: &[u8]) -> u64 {
-    coua::KeyHasher::xxh3(0).hash(bytes).to_u64()
+    coua::KeyHasher::Xxh3 { seed: 0 }.hash(bytes).to_u64()
 }
 
 #[cfg(test)]

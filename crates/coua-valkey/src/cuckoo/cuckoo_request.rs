@@ -202,8 +202,8 @@ impl CuckooSpec {
     fn builder(&self) -> CuckooFilterBuilder {
         let most = if self.window.is_some() { GENERATION } else { u64::MAX };
         let capacity = self.capacity.min(most);
-        let builder =
-            CuckooFilter::builder().capacity(capacity).hasher(KeyHasher::siphash13(self.hash_key));
+        let hasher = KeyHasher::SipHash13 { key: self.hash_key };
+        let builder = CuckooFilter::builder().capacity(capacity).hasher(hasher);
         let builder = match self.precision {
             Precision::Rate(rate) => builder.rate(rate),
             Precision::HashBits(bits) => builder.hash_bits(bits),

@@ -98,7 +98,7 @@ impl HashList {
     }
 
     pub(super) fn hasher(&self) -> KeyHasher {
-        KeyHasher::siphash13(self.hash_key)
+        KeyHasher::SipHash13 { key: self.hash_key }
     }
 
     pub(super) fn capacity(&self) -> usize {

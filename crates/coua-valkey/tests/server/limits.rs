@@ -282,7 +282,7 @@ fn nothing_is_merged_beyond_the_servers_memory(kind: Kind) {
 
 /// Two growing filters of the library, as images: one keeps its rate for 20,000 items, one has few hash bits.
 fn images() -> [Vec<u8>; 2] {
-    let hasher = KeyHasher::siphash13([7; 16]);
+    let hasher = KeyHasher::SipHash13 { key: [7; 16] };
     let builder = || CuckooFilter::builder().capacity(1_000).hasher(hasher);
     let sloping = builder().hash_bits(40).max_items(20_000).when_full(WhenFull::ExceedRate);
     let hints = Hints { bucket_size: 2, max_iterations: 20, expansion: 1 };

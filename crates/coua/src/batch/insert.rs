@@ -49,7 +49,8 @@ impl CuckooFilter {
     /// [`BatchFull`] at the first key without room, with the number of keys inserted before it.
     pub fn insert_batch<K: Key>(&mut self, keys: &[K]) -> Result<(), BatchFull> {
         let mut space = Vec::new();
-        self.insert_all(K::hash_all(keys, self.hasher(), &mut space), IfPresent::AddCopy, &mut [])
+        let hashes = K::hash_all(keys, self.hasher(), &mut space);
+        self.insert_all(hashes, IfPresent::AddCopy, &mut [], None)
     }
 
     /// [`insert_unique`](Self::insert_unique) for many keys: one answer for each, in order. Of equal keys
@@ -72,35 +73,12 @@ impl CuckooFilter {
         let mut outcomes = vec![Insertion::AlreadyPresent; keys.len()];
         let mut space = Vec::new();
         let hashes = K::hash_all(keys, self.hasher(), &mut space);
-        self.insert_all(hashes, IfPresent::Skip, &mut outcomes).map(|()| outcomes)
+        self.insert_all(hashes, IfPresent::Skip, &mut outcomes, None).map(|()| outcomes)
     }
 
-    /// Inserts keys up to the first that is refused, and records which were inserted, unless `outcomes` is empty.
+    /// Inserts keys, and records which were inserted, unless `outcomes` is empty. Stops at the first that is refused, unless
+    /// refusals are recorded: then it returns no error.
     pub(crate) fn insert_all(
-        &mut self,
-        hashes: &[KeyHash],
-        if_present: IfPresent,
-        outcomes: &mut [Insertion],
-    ) -> Result<(), BatchFull> {
-        self.run_batch(hashes, if_present, outcomes, None)
-    }
-
-    /// Inserts all keys that are not refused, and records which were inserted, unless `outcomes` is empty. Returns the
-    /// refused keys.
-    pub(crate) fn insert_accepted(
-        &mut self,
-        hashes: &[KeyHash],
-        if_present: IfPresent,
-        outcomes: &mut [Insertion],
-    ) -> Refusals {
-        let mut refusals = Refusals::default();
-        let result = self.run_batch(hashes, if_present, outcomes, Some(&mut refusals));
-        debug_assert!(result.is_ok(), "a batch that records refusals goes on");
-        refusals
-    }
-
-    /// Inserts keys. Stops at the first that is refused, unless refusals are recorded.
-    fn run_batch(
         &mut self,
         hashes: &[KeyHash],
         if_present: IfPresent,
@@ -162,17 +140,6 @@ impl CuckooFilter {
 }
 
 impl InsertBatch<'_> {
-    /// Inserts the next key, which may be refused.
-    fn insert_next(&mut self) -> Result<(), BatchFull> {
-        let number = self.done;
-        match self.filter.insert_one(self.hashes[number], self.if_present) {
-            Ok(insertion) => self.note(number, insertion),
-            Err(full) => Refusals::record(self.refusals.as_deref_mut(), number, full)?,
-        }
-        self.done += 1;
-        Ok(())
-    }
-
     /// Inserts the next `keys` keys one after the other; each may be refused.
     fn insert_in_order(&mut self, keys: usize) -> Result<(), BatchFull> {
         // Inserts remove no key, so these answers stay valid. Keys to be added are looked up too, which fetches their
@@ -182,11 +149,14 @@ impl InsertBatch<'_> {
         #[cfg(test)]
         LOOKUPS.with(|lookups| lookups.set(lookups.get() + keys));
         for is_present in present {
+            let number = self.done;
             if self.if_present == IfPresent::AddCopy || !is_present {
-                self.insert_next()?;
-            } else {
-                self.done += 1;
+                match self.filter.insert_one(self.hashes[number], self.if_present) {
+                    Ok(insertion) => self.note(number, insertion),
+                    Err(full) => Refusals::record(self.refusals.as_deref_mut(), number, full)?,
+                }
             }
+            self.done += 1;
         }
         Ok(())
     }

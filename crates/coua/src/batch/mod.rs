@@ -10,5 +10,7 @@ mod insert;
 mod lookup;
 mod remove;
 
+pub(crate) use chains::Refusals;
+
 #[cfg(test)]
 pub(crate) use insert::LOOKUPS;

@@ -1,33 +1,13 @@
-//! Creates filters: empty, from existing segments, or as a copy.
+//! Creates filters: from segments, or as a copy.
 
 use super::{CuckooFilter, OverflowTable, Policy, Shard, Thresholds};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHasher;
-use crate::kernel::Geometry;
 use crate::segments::Segments;
-use crate::table::Table;
 
 impl CuckooFilter {
-    /// An empty filter of this geometry.
-    pub(crate) fn empty(
-        geometry: Geometry,
-        policy: Policy,
-        hasher: KeyHasher,
-    ) -> Result<Self, OutOfMemory> {
-        Ok(Self::of_segments(Segments::empty(geometry)?, policy, hasher))
-    }
-
-    /// A filter with the segments of a table, and the items in their slots.
-    pub(crate) fn of_table(
-        geometry: Geometry,
-        table: Table,
-        policy: Policy,
-        hasher: KeyHasher,
-    ) -> Result<Self, OutOfMemory> {
-        Ok(Self::of_segments(Segments::of_table(geometry, table)?, policy, hasher))
-    }
-
-    fn of_segments(segments: Segments, policy: Policy, hasher: KeyHasher) -> Self {
+    /// A filter with these segments, and the items in their slots.
+    pub(crate) fn of_segments(segments: Segments, policy: Policy, hasher: KeyHasher) -> Self {
         Self {
             stored: segments.iter().map(|segment| u64::from(segment.occupied())).sum(),
             overflow: OverflowTable::default(),

@@ -72,7 +72,7 @@ impl CuckooFilter {
     }
 
     /// Whether the filter can be rebuilt to any size: it was built without a rate, or to grow.
-    pub fn is_resizable(&self) -> bool {
+    pub(crate) fn is_resizable(&self) -> bool {
         matches!(self.segments.geometry().resolution, Resolution::Prefix { .. })
     }
 

@@ -39,22 +39,13 @@ impl CuckooFilter {
         hash: KeyHash,
         if_present: IfPresent,
     ) -> Result<Insertion, Full> {
-        with_level!(self.segments, hash, |level| self.insert_in(level, hash, if_present))
-    }
-
-    /// Inserts a key whose segment has this level.
-    #[inline(always)]
-    fn insert_in(
-        &mut self,
-        level: impl KnownLevel,
-        hash: KeyHash,
-        if_present: IfPresent,
-    ) -> Result<Insertion, Full> {
-        let place = self.segments.locate_by(level, hash);
-        match self.try_place(level, &place, if_present)? {
-            Some(insertion) => Ok(insertion),
-            None => self.insert_blocked(hash, place),
-        }
+        with_level!(self.segments, hash, |level| {
+            let place = self.segments.locate_by(level, hash);
+            match self.try_place(level, &place, if_present)? {
+                Some(insertion) => Ok(insertion),
+                None => self.insert_blocked(hash, place),
+            }
+        })
     }
 
     /// Inserts a key whose buckets are full.
@@ -72,7 +63,10 @@ impl CuckooFilter {
                 return Ok(Insertion::Inserted);
             }
             Decision::Split => self.split(place.segment).map_err(|_| FullReason::OutOfMemory),
-            Decision::Rebuild => self.move_to(self.doubled()).map_err(|_| FullReason::OutOfMemory),
+            Decision::Rebuild => {
+                let larger = self.rebuilt_in(self.doubled());
+                larger.map(|larger| *self = larger).map_err(|_| FullReason::OutOfMemory)
+            }
             Decision::Refuse => Err(FullReason::NoRoom),
         };
         match grown {
@@ -163,9 +157,7 @@ impl CuckooFilter {
         preview: &Preview,
     ) -> bool {
         let is_placed = self.segments.place_previewed(codec, keys, number, preview);
-        if is_placed {
-            self.stored += 1;
-        }
+        self.stored += u64::from(is_placed);
         is_placed
     }
 }

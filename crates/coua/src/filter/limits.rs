@@ -4,7 +4,7 @@ use super::CuckooFilter;
 use super::copies::MOST_BYTES_TO_INSERT;
 use super::growth::{
     Decision, FREE_DEPTH, GrowthInputs, MOST_ENTRIES_BY_CHANCE, REGION_BITS, SegmentLoad, WhenFull,
-    decide, deepest, most_by_splits,
+    decide, most_by_splits,
 };
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, LevelGeometry};
@@ -104,7 +104,7 @@ impl CuckooFilter {
     }
 
     /// Segments in the region of a segment, if it is so deep that they matter.
-    fn segments_in_region(&self, index: u32) -> usize {
+    pub(super) fn segments_in_region(&self, index: u32) -> usize {
         if self.segments.depth_of(index) + self.shard.bits < FREE_DEPTH {
             return 0;
         }
@@ -112,24 +112,13 @@ impl CuckooFilter {
         self.segments.count_under(self.segments.get(index).prefix(), bits)
     }
 
-    /// Whether a segment may become two, as far as its depth goes.
-    pub(super) fn may_split(&self, index: u32) -> bool {
-        let depth = self.segments.depth_of(index) + self.shard.bits;
-        !self.segments.is_last_level(index) && depth < deepest(self.segments_in_region(index))
-    }
-
     /// Whether `inserts` inserts, in any order, stay within the limit of items, and do not make the whole filter grow,
-    /// which moves all items.
+    /// which moves all items. O(1): every batch asks.
     pub(crate) fn is_far_from_limits(&self, inserts: usize) -> bool {
-        self.stored.saturating_add(inserts as u64) <= self.policy.limit()
-            && !self.may_rebuild_to_grow()
-    }
-
-    /// Whether growth in some segment may rebuild the whole filter. O(1): every batch asks.
-    fn may_rebuild_to_grow(&self) -> bool {
-        let is_small = self.slots() <= GROWING_SEGMENT_SLOTS;
         let can_rebuild = self.is_resizable() && !self.shard.is_part;
-        can_rebuild && (is_small || self.segments.are_some_at_last_level())
+        let is_small = self.slots() <= GROWING_SEGMENT_SLOTS;
+        self.stored.saturating_add(inserts as u64) <= self.policy.limit()
+            && !(can_rebuild && (is_small || self.segments.are_some_at_last_level()))
     }
 
     /// The geometry that a filter grows to as a whole.

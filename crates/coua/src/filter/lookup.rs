@@ -10,19 +10,7 @@ impl CuckooFilter {
     /// false-positive rate. O(1): two memory accesses.
     #[inline(always)]
     pub fn contains<K: Key>(&self, key: K) -> bool {
-        self.contains_hash(key.hash_with(self.hasher))
-    }
-
-    /// The number of copies of the key: never fewer than were inserted and not removed, and more
-    /// only by the copies of a false positive. O(1), or O(log k) as described for [the type](Self).
-    #[inline]
-    pub fn count<K: Key>(&self, key: K) -> u64 {
-        self.count_at(&self.segments.locate(key.hash_with(self.hasher)))
-    }
-
-    /// Whether the key is present.
-    #[inline(always)]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
+        let hash = key.hash_with(self.hasher);
         if self.overflow.has_overflowed() {
             return self.contains_or_overflowed(hash);
         }
@@ -31,6 +19,13 @@ impl CuckooFilter {
         with_level!(segments, hash, |level| {
             segments.holds(level, &segments.locate_by(level, hash))
         })
+    }
+
+    /// The number of copies of the key: never fewer than were inserted and not removed, and more
+    /// only by the copies of a false positive. O(1), or O(log k) as described for [the type](Self).
+    #[inline]
+    pub fn count<K: Key>(&self, key: K) -> u64 {
+        self.count_at(&self.segments.locate(key.hash_with(self.hasher)))
     }
 
     /// Whether the key is present, in a slot or without one.
@@ -60,7 +55,7 @@ impl CuckooFilter {
             hashes,
             has_overflowed: self.overflow.has_overflowed(),
             tables: 1 << self.shard.bits,
-            contains: |hash| self.contains_hash(hash),
+            contains: |hash| self.contains(hash),
         };
         self.segments.contains(level, &lookups, present);
     }

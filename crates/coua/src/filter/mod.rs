@@ -28,7 +28,8 @@ pub(crate) use grouped::{GroupedKeys, by_level};
 use growth::Thresholds;
 pub(crate) use growth::{Decision, MAX_DEPTH, Policy, REGION_BITS, Shard, deepest};
 pub use growth::{IfPresent, WhenFull};
-pub(crate) use overflow::{OverflowEntry, OverflowTable, Repeat};
+pub use overflow::OverflowEntry;
+pub(crate) use overflow::{OverflowTable, Repeat};
 
 /// A set or multiset of keys that answers "have I seen this before?" in a few bytes per key.
 ///

@@ -19,11 +19,11 @@ const REPEATS_AHEAD: usize = 16;
 
 /// Copies of one key that have no slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OverflowEntry {
-    /// Copies beyond a bucket's worth.
-    pub(crate) extra: u64,
+pub struct OverflowEntry {
+    /// Copies beyond a bucket's worth; one more has a slot.
+    pub extra: u64,
     /// Copies whose eviction failed; they count as stored.
-    pub(crate) overflowed: u64,
+    pub overflowed: u64,
 }
 
 impl OverflowEntry {

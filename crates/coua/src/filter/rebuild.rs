@@ -3,21 +3,15 @@
 //! A slot's cell has a representative hash. Inserting it into another geometry that distinguishes the same hashes
 //! gives the same answers.
 
-use super::{CuckooFilter, WhenFull};
+use super::{CuckooFilter, WhenFull, deepest};
 use crate::error::{Full, FullReason, OutOfMemory, with_room};
 use crate::hash::KeyHash;
 use crate::kernel::{Geometry, Resolution};
+use crate::segments::Segments;
 use crate::sizing::{self, fitted};
 use crate::table::Segment;
 
 impl CuckooFilter {
-    /// The representatives of all slots in use of a segment.
-    pub(crate) fn representatives(&self, index: u32) -> Result<Vec<KeyHash>, OutOfMemory> {
-        let mut hashes = with_room(self.segments.get(index).occupied() as usize)?;
-        self.segments.representatives(index).for_each(|hash| hashes.push(hash));
-        Ok(hashes)
-    }
-
     /// The geometry that fits `items` and distinguishes the same hashes as this filter.
     fn geometry_for(&self, items: u64) -> Geometry {
         let geometry = *self.segments.geometry();
@@ -60,7 +54,8 @@ impl CuckooFilter {
         if geometry.slots() <= self.slots() || keeps_geometry {
             return Ok(());
         }
-        self.move_to(geometry).map_err(|_| self.full(FullReason::OutOfMemory))
+        *self = self.rebuilt_in(geometry).map_err(|_| self.full(FullReason::OutOfMemory))?;
+        Ok(())
     }
 
     /// Frees memory after removals: rebuilds the filter for its present items.
@@ -134,27 +129,24 @@ impl CuckooFilter {
         }
     }
 
-    /// Whether half the evictions that make a segment full have failed, and it may be split.
+    /// Whether half the evictions that make a segment full have failed, and it may become two.
     fn must_split(&self, index: u32) -> bool {
         let segment = self.segments.get(index);
+        let depth = self.segments.depth_of(index) + self.shard.bits;
         segment.overflowed() > self.thresholds.most_overflowed / 2
             && segment.is_overfull()
             && self.policy.when_full != WhenFull::Refuse
-            && self.may_split(index)
-    }
-
-    /// Moves all items to a table of another geometry that distinguishes the same hashes.
-    pub(crate) fn move_to(&mut self, geometry: Geometry) -> Result<(), OutOfMemory> {
-        *self = self.rebuilt_in(geometry)?;
-        Ok(())
+            && !self.segments.is_last_level(index)
+            && depth < deepest(self.segments_in_region(index))
     }
 
     /// A filter with these items in a table of another geometry that distinguishes the same hashes. Returns an error if there is no
     /// memory for it, or for the hashes of the fullest segment. After that it returns none: segments that get no memory for
     /// a split stay whole. As everywhere in the standard library, the process aborts if there is no memory for small lists
     /// or entries of the overflow table.
-    fn rebuilt_in(&self, geometry: Geometry) -> Result<Self, OutOfMemory> {
-        let mut target = Self::empty(geometry, self.policy, self.hasher)?;
+    pub(crate) fn rebuilt_in(&self, geometry: Geometry) -> Result<Self, OutOfMemory> {
+        let segments = Segments::empty(geometry)?;
+        let mut target = Self::of_segments(segments, self.policy, self.hasher);
         let fullest = self.segments.iter().map(Segment::occupied).max();
         let mut hashes = with_room(fullest.unwrap_or(0) as usize)?;
         target.stored = self.stored;

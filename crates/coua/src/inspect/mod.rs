@@ -32,7 +32,7 @@ use std::io::{Read, Seek, SeekFrom};
 use crate::snapshot::{InputLength, LoadError, PartTable, Preamble, entries};
 use crate::window::{TEMPLATE, Window, window_of};
 
-pub use table::{Overflow, Place, SegmentInfo, Slot, TableView};
+pub use table::{OverflowEntry, Place, SegmentInfo, Slot, TableView};
 
 /// The filters in a snapshot: one, or the generations of a window.
 #[non_exhaustive]

@@ -1,9 +1,8 @@
 //! The table of one filter.
 
 use std::io::{Read, Seek, SeekFrom};
-use std::ops::Range;
 
-use crate::filter::OverflowEntry;
+pub use crate::filter::OverflowEntry;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{ALTERNATE, CHOICE_BITS};
 use crate::snapshot::{Header, LoadError, PartTable};
@@ -20,36 +19,28 @@ pub struct TableView {
     pub buckets: u64,
     /// Slots of a segment.
     pub segment_slots: u64,
-    /// Bits of every hash that are remembered: the false-positive rate is `stored` / 2^`hash_bits`.
-    pub hash_bits: f64,
+    /// Probability that an absent key is found.
+    pub false_positive_rate: f64,
     /// Items, every copy counted.
     pub len: u64,
-    /// Items in slots, and overflowed ones.
-    pub stored: u64,
     /// The segments, in the order of their hashes.
     pub segments: Vec<SegmentInfo>,
-    /// The entries of the overflow table, in the order of their hashes.
-    pub overflow: Vec<Overflow>,
+    /// The entries of the overflow table, in order: the representative of each key, and its copies without a slot.
+    pub overflow: Vec<(KeyHash, OverflowEntry)>,
 }
 
 /// An independent run of buckets, which holds the hashes that begin with its prefix.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct SegmentInfo {
-    /// The smallest hash that belongs here.
-    pub prefix: u64,
     /// Bits of the prefix.
     pub depth: u32,
     /// Slots in use.
     pub occupied: u32,
     /// Bits of a slot: of the fingerprint, and one for the choice.
     pub slot_bits: u32,
-    /// The bytes of the file.
-    pub bytes: Range<u64>,
 }
 
 /// A slot in use.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Slot {
     /// The number of the slot in the segment.
@@ -67,7 +58,6 @@ pub struct Slot {
 }
 
 /// The place of a key, if it is present.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Place {
     /// The number of the segment, in the order of hashes.
@@ -82,18 +72,6 @@ pub struct Place {
     pub representative: KeyHash,
 }
 
-/// An entry of the overflow table: exact counts of copies without a slot.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Overflow {
-    /// The smallest hash that would be stored like this.
-    pub representative: KeyHash,
-    /// Copies of an item that has slots.
-    pub extra: u64,
-    /// Copies for which no slot was found.
-    pub without_slot: u64,
-}
-
 impl TableView {
     /// The table of a part of a snapshot, with its overflow entries.
     pub(super) fn new(
@@ -102,20 +80,9 @@ impl TableView {
         generation: Option<u64>,
         overflow: impl Iterator<Item = (KeyHash, OverflowEntry)>,
     ) -> Self {
-        let overflow = overflow.map(|(representative, entry)| Overflow {
-            representative,
-            extra: entry.extra,
-            without_slot: entry.overflowed,
-        });
         let segments = part.segments.iter().map(|row| {
-            let codec = &part.level_of(row).codec;
-            SegmentInfo {
-                prefix: row.prefix,
-                depth: row.depth,
-                occupied: row.occupied,
-                slot_bits: codec.slot_bits,
-                bytes: row.offset..row.offset + row.bytes,
-            }
+            let slot_bits = part.level_of(row).codec.slot_bits;
+            SegmentInfo { depth: row.depth, occupied: row.occupied, slot_bits }
         });
         let (geometry, row) = (&part.row.geometry, &part.row);
         Self {
@@ -124,9 +91,8 @@ impl TableView {
             generation,
             buckets: geometry.buckets,
             segment_slots: geometry.segment_slots(),
-            hash_bits: geometry.cells().log2(),
+            false_positive_rate: (row.stored as f64 / geometry.cells()).min(1.0),
             len: row.len,
-            stored: row.stored,
             header,
             part,
         }
@@ -189,8 +155,9 @@ impl TableView {
     }
 
     fn read<R: Read + Seek>(&self, input: &mut R, segment: usize) -> Result<Table, LoadError> {
-        let mut table = Table::new(0, self.part.segments[segment].bytes)?;
-        input.seek(SeekFrom::Start(self.segments[segment].bytes.start))?;
+        let row = &self.part.segments[segment];
+        let mut table = Table::new(0, row.bytes)?;
+        input.seek(SeekFrom::Start(row.offset))?;
         self.part.read_segment(input, segment, &mut table.segment_mut(0))?;
         Ok(table)
     }
@@ -202,15 +169,14 @@ impl TableView {
             self.read(input, number)?;
             stored = stored.saturating_add(segment.occupied.into());
         }
-        for entry in &self.overflow {
-            let hash = entry.representative;
+        for &(hash, entry) in &self.overflow {
             if self.locate(hash).representative != hash || last.replace(hash) >= Some(hash) {
                 return Err(LoadError::Field {
                     name: "overflow table entry",
                     found: hash.to_u64(),
                 });
             }
-            stored = stored.saturating_add(entry.without_slot);
+            stored = stored.saturating_add(entry.overflowed);
             extra = extra.saturating_add(entry.extra);
         }
         let row = &self.part.row;

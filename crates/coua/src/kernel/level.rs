@@ -89,12 +89,6 @@ impl LevelGeometry {
         self.low_range << CHOICE_BITS
     }
 
-    /// This level, with an encoding that the compiler knows: a loop compiled for it has no branches on the encoding.
-    #[inline(always)]
-    pub(crate) fn with_encoding(self, encoding: Encoding) -> Self {
-        Self { codec: self.codec.with_encoding(encoding), ..self }
-    }
-
     /// Spreads a fingerprint over the upper half of a word (2^64 divided by the golden ratio).
     pub(crate) const OFFSET_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -130,7 +124,9 @@ pub(crate) struct WithEncoding<const WIDE: bool>(pub(crate) LevelGeometry);
 impl<const WIDE: bool> KnownLevel for &WithEncoding<WIDE> {
     #[inline(always)]
     fn geometry(self) -> LevelGeometry {
-        self.0.with_encoding(if WIDE { Encoding::Wide } else { Encoding::Narrow })
+        // A constant: a loop compiled for it has no branches on the encoding.
+        let encoding = if WIDE { Encoding::Wide } else { Encoding::Narrow };
+        LevelGeometry { codec: self.0.codec.with_encoding(encoding), ..self.0 }
     }
 }
 
@@ -315,12 +311,6 @@ impl SlotCodec {
     #[inline(always)]
     fn with_avx2(self) -> Self {
         Self { lane_bits: 16, lane_of_bit: 1 << 12, ..self }.with_encoding(Encoding::Wide)
-    }
-
-    /// Where the tail of a position begins in its bucket.
-    #[inline(always)]
-    pub(super) fn tail_bit(&self, position: u32) -> u64 {
-        u64::from(SLOTS * self.lane_bits + position * self.tail_bits)
     }
 
     /// Prefetches a bucket.

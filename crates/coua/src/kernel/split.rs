@@ -21,7 +21,6 @@ const CHUNK: u64 = 64;
 const BUFFER: usize = CHUNK as usize * SLOTS as usize + MOST_LANES;
 
 /// Items that move, field by field as vectors write them.
-#[derive(Debug)]
 struct MovedItems {
     count: usize,
     /// First the bucket that each is found in, then its primary bucket in the children.
@@ -70,7 +69,7 @@ impl Parent {
         segment: &Segment,
     ) -> Result<Self, OutOfMemory> {
         let mut bytes = with_room(segment.len())?;
-        bytes.extend_from_slice(segment.bytes(segment.len()));
+        bytes.extend_from_slice(segment.bytes_at(0, segment.len()));
         let items = repeated(0, 2 * child.buckets)?;
         Ok(Self { level, child, bytes, items, unplaced: with_room(segment.occupied() as usize)? })
     }
@@ -386,8 +385,9 @@ mod tests {
                     half.bytes_mut(all).fill(0xff);
                 });
                 let unplaced = parent.write(halves.two_mut([0, 1]));
-                let bytes =
-                    halves.iter().map(|half| (half.occupied(), half.bytes(half.len()).to_vec()));
+                let bytes = halves
+                    .iter()
+                    .map(|half| (half.occupied(), half.bytes_at(0, half.len()).to_vec()));
                 (unplaced, bytes.collect::<Vec<_>>())
             };
             let slow = LevelGeometry { codec: SlotCodec { avx2: None, ..level.codec }, ..level };

@@ -94,12 +94,6 @@ impl<I: Isa> LevelVectors<I> {
         Self { isa, level: *level }
     }
 
-    /// This level, with an encoding that the compiler knows.
-    #[inline(always)]
-    pub(crate) fn with_encoding(self, encoding: Encoding) -> Self {
-        Self { level: self.level.with_encoding(encoding), ..self }
-    }
-
     /// The bits of a slot value that are never all 0 in a slot in use.
     pub(crate) fn low_part(&self) -> u64 {
         self.level.low_part()
@@ -217,7 +211,7 @@ impl<I: Isa> LevelVectors<I> {
         let codec = self.codec();
         let whole_bytes = self.splat(!7);
         let offset = position.multiply_small(self.splat(codec.tail_bits.into()));
-        let tail = shift + self.splat(codec.tail_bit(0)) + offset;
+        let tail = shift + self.splat((SLOTS * codec.lane_bits).into()) + offset;
         // The word that ends with the bucket's last byte. It begins in the bucket, for a wide bucket has more
         // than 57 bits.
         let last = (shift + self.splat(codec.bucket_bits - 57)) & whole_bytes;
@@ -513,11 +507,12 @@ mod tests {
                 let bit = number * codec.bucket_bits;
                 let bytes = bit & !7..(bit + codec.bucket_bits).next_multiple_of(8);
                 for position in 0..SLOTS {
+                    let tail_bit = u64::from(SLOTS * codec.lane_bits + position * codec.tail_bits);
                     let [within, at] = [bit & 7, position.into()].map(|it| Words.splat(it));
                     let (word, shift) = level.tail_places(within, at);
                     let (word, shift) = ((bit & !7) + word.number(), shift.number());
                     assert!(bytes.start <= word && word + 64 <= bytes.end, "{codec:?}");
-                    assert_eq!(word + shift, bit + codec.tail_bit(position));
+                    assert_eq!(word + shift, bit + tail_bit);
                     assert!(shift + u64::from(codec.tail_bits) <= 64, "{codec:?}");
                 }
             }

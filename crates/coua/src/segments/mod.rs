@@ -64,7 +64,8 @@ impl Segments {
     /// The segments of a table.
     pub(crate) fn of_table(geometry: Geometry, table: Table) -> Result<Self, OutOfMemory> {
         let levels = geometry.levels_below(table.deepest_level());
-        let directory = table.directory(geometry.base_depth)?;
+        let depth = |segment: &Segment| geometry.base_depth + u32::from(segment.level());
+        let directory = Directory::of(table.iter().map(|it| (it.prefix(), depth(it))))?;
         let (uniform, avx2) = (None, None);
         let mut segments = Self { geometry, levels, uniform, avx2, directory, table };
         segments.note_levels();
@@ -353,7 +354,7 @@ impl Segments {
 
     /// A segment's packed slots.
     pub(crate) fn packed<'a>(&self, segment: &'a Segment) -> &'a [u8] {
-        segment.bytes(self.bytes_of(segment) as usize)
+        segment.bytes_at(0, self.bytes_of(segment) as usize)
     }
 
     /// Bytes of the slots of all segments: equal in equal filters, however they became so.

@@ -28,8 +28,8 @@ pub(super) struct Allowance {
 /// A permit to store some items; the unused part is returned when it is dropped.
 pub(super) struct Permit<'a> {
     allowance: &'a Allowance,
-    /// Items not spent so far.
-    items: u64,
+    /// Permitted items that are not stored yet. The holder subtracts those that it stores.
+    pub(super) items: u64,
     _gate: Gate<'a>,
 }
 
@@ -79,17 +79,6 @@ impl Allowance {
     }
 }
 
-impl Permit<'_> {
-    pub(super) fn items(&self) -> u64 {
-        self.items
-    }
-
-    /// Records that `items` items were stored; at most as many as permitted.
-    pub(super) fn spend(&mut self, items: u64) {
-        self.items -= items;
-    }
-}
-
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.allowance.give_back(self.items);
@@ -105,14 +94,14 @@ mod tests {
     fn what_is_not_spent_goes_back() {
         let allowance = Allowance::new(10, 4);
         let mut permit = allowance.permit(5);
-        assert_eq!(permit.items(), 5);
-        permit.spend(2);
+        assert_eq!(permit.items, 5);
+        permit.items -= 2;
         drop(permit);
-        assert_eq!(allowance.permit(100).items(), 4);
+        assert_eq!(allowance.permit(100).items, 4);
         allowance.give_back(3);
-        assert_eq!(allowance.permit(7).items(), 7);
-        assert_eq!(Allowance::new(3, 9).permit(1).items(), 0);
-        assert_eq!(Allowance::new(u64::MAX, 9).permit(1).items(), u64::MAX);
+        assert_eq!(allowance.permit(7).items, 7);
+        assert_eq!(Allowance::new(3, 9).permit(1).items, 0);
+        assert_eq!(Allowance::new(u64::MAX, 9).permit(1).items, u64::MAX);
     }
 
     #[test]
@@ -122,16 +111,16 @@ mod tests {
         let refused = std::thread::scope(|scope| {
             let ask = || {
                 let mut permit = allowance.permit(60);
-                let refused = permit.items() < 10;
+                let refused = permit.items < 10;
                 std::thread::yield_now();
-                permit.spend(permit.items().min(10));
+                permit.items -= permit.items.min(10);
                 refused
             };
             let threads: Vec<_> = (0..9).map(|_| scope.spawn(ask)).collect();
             threads.into_iter().any(|thread| thread.join().unwrap())
         });
         assert!(!refused);
-        assert_eq!(allowance.permit(100).items(), 10);
+        assert_eq!(allowance.permit(100).items, 10);
     }
 }
 
@@ -150,8 +139,8 @@ mod orders {
             let allowance = Arc::clone(&allowance);
             move || {
                 let mut permit = allowance.permit(wanted);
-                let items = used.min(permit.items());
-                permit.spend(items);
+                let items = used.min(permit.items);
+                permit.items -= items;
                 items
             }
         };

@@ -1,5 +1,6 @@
 //! Batches over shards: keys are grouped by shard, and a lock is taken once for a group.
 
+use crate::batch::Refusals;
 use crate::error::{BatchFull, Full, Insertion};
 use crate::filter::{GroupedKeys, IfPresent};
 use crate::hash::{Key, KeyHash, KeyHasher};
@@ -62,18 +63,18 @@ impl SharedCuckooFilter {
     /// [`contains`](Self::contains) for many keys: one answer for each, in order. O(keys); takes 8 bytes per key for
     /// the hashes, as all batches do, unless the keys are hashes already.
     pub fn contains_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        self.answers(keys, |group| self.shards.read(group.shard).contains_hashes(group.hashes))
+        self.answers(keys, |group| self.shards[group.shard].read().contains_hashes(group.hashes))
     }
 
     /// [`count`](Self::count) for many keys: one number for each, in order. O(keys).
     pub fn count_batch<K: Key>(&self, keys: &[K]) -> Vec<u64> {
-        self.answers(keys, |group| self.shards.read(group.shard).count_hashes(group.hashes))
+        self.answers(keys, |group| self.shards[group.shard].read().count_hashes(group.hashes))
     }
 
     /// [`remove`](Self::remove) for many keys: one answer for each, in order. O(keys).
     pub fn remove_batch<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         self.answers(keys, |group| {
-            let mut shard = self.shards.write(group.shard);
+            let mut shard = self.shards[group.shard].write();
             let before = shard.stored();
             let removed = shard.remove_hashes(group.hashes);
             self.allowance.give_back(before - shard.stored());
@@ -139,14 +140,16 @@ impl SharedCuckooFilter {
         let (mut part, mut first, mut last) = (Vec::new(), usize::MAX, None);
         self.visit(hashes, |group| {
             let mut permit = self.allowance.permit(group.hashes.len() as u64);
-            let mut shard = self.shards.write(group.shard);
+            let mut shard = self.shards[group.shard].write();
             if !outcomes.is_empty() {
                 part.clear();
                 part.resize(group.hashes.len(), Insertion::AlreadyPresent);
             }
-            let refusals = self.with_permit(&mut shard, &mut permit, |shard| {
-                shard.insert_accepted(group.hashes, if_present, &mut part)
+            let mut refusals = Refusals::default();
+            let inserted = self.with_permit(&mut shard, &mut permit, |shard| {
+                shard.insert_all(group.hashes, if_present, &mut part, Some(&mut refusals))
             });
+            debug_assert!(inserted.is_ok(), "a batch that records refusals goes on");
             group.scatter(&part, outcomes);
             for place in refusals.keys.into_iter().map(|key| group.position(key)) {
                 first = first.min(place);

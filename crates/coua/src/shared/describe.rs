@@ -3,13 +3,13 @@
 
 use crate::filter::CuckooFilter;
 use crate::hash::KeyHasher;
-use crate::shared::SharedCuckooFilter;
+use crate::shared::{LockedShard, SharedCuckooFilter};
 use crate::sizing::design_load;
 use crate::summary::summary;
 
 impl SharedCuckooFilter {
     pub(super) fn sum(&self, of: impl Fn(&CuckooFilter) -> u64) -> u64 {
-        let each = self.shards.iter().map(|shard| of(&shard));
+        let each = self.shards.iter().map(|shard| of(&shard.read()));
         each.fold(0, u64::saturating_add)
     }
 
@@ -56,13 +56,15 @@ impl SharedCuckooFilter {
 
     /// Bytes of memory: tables, directories, overflow tables, and the locks. O(1), as [`len`](Self::len).
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.shards.memory_bytes()
+        let locks = self.shards.len() * (size_of::<LockedShard>() - size_of::<CuckooFilter>());
+        let filters = self.shards.iter().map(|shard| shard.read().memory_bytes());
+        size_of::<Self>() + filters.fold(locks, usize::saturating_add)
     }
 
     /// The number of shards, the parts of the filter that have a lock each: four for each processor when it was
     /// created, at most 64.
     pub fn shards(&self) -> usize {
-        self.shards.division().shards()
+        self.shards.len()
     }
 
     /// The hasher that turns keys into [`KeyHash`](crate::KeyHash)es for this filter.

@@ -17,13 +17,15 @@ mod batch;
 mod describe;
 mod parts;
 
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
 use allowance::Allowance;
 
 use crate::builder::CuckooFilterBuilder;
 use crate::error::{BuildError, Full, FullReason, Insertion, OutOfMemory};
 use crate::filter::CuckooFilter;
 use crate::hash::{Key, KeyHash};
-use crate::shards::{ShardPlan, Shards};
+use crate::shards::ShardPlan;
 
 /// A [`CuckooFilter`] that threads share: every operation takes `&self`.
 ///
@@ -67,9 +69,27 @@ use crate::shards::{ShardPlan, Shards};
 /// # Ok::<(), coua::OutOfMemory>(())
 /// ```
 pub struct SharedCuckooFilter {
-    shards: Shards,
+    shards: Box<[LockedShard]>,
     plan: ShardPlan,
     allowance: Allowance,
+}
+
+/// A lock's words change all the time: no two locks share a cache line, or the adjacent line that processors prefetch
+/// with it.
+#[repr(align(128))]
+struct LockedShard(RwLock<CuckooFilter>);
+
+/// Only this crate's code runs under a lock (keys are hashed before), and it does not panic.
+const UNPOISONED: &str = "no operation panics while it holds a shard";
+
+impl LockedShard {
+    fn read(&self) -> RwLockReadGuard<'_, CuckooFilter> {
+        self.0.read().expect(UNPOISONED)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, CuckooFilter> {
+        self.0.write().expect(UNPOISONED)
+    }
 }
 
 impl Default for SharedCuckooFilter {
@@ -101,26 +121,17 @@ impl SharedCuckooFilter {
         CuckooFilter::builder().build_shared().expect("the default filter needs 2 MiB of memory")
     }
 
-    /// As [`CuckooFilter::with_capacity`]: a filter of fixed size.
-    ///
-    /// # Errors
-    ///
-    /// As [`CuckooFilter::with_capacity`].
-    pub fn with_capacity(items: u64, rate: f64) -> Result<Self, BuildError> {
-        CuckooFilter::builder().capacity(items).rate(rate).build_shared()
-    }
-
     /// Whether the key was inserted and not removed; true for another key with the false-positive
     /// rate's probability. O(1); waits while another thread changes the key's shard.
     pub fn contains<K: Key>(&self, key: K) -> bool {
         let (shard, hash) = self.place(key);
-        self.shards.read(shard).contains(hash)
+        self.shards[shard].read().contains(hash)
     }
 
     /// How many copies of the key are stored, as [`CuckooFilter::count`]. O(1).
     pub fn count<K: Key>(&self, key: K) -> u64 {
         let (shard, hash) = self.place(key);
-        self.shards.read(shard).count(hash)
+        self.shards[shard].read().count(hash)
     }
 
     /// Adds a copy of the key. O(1) expected.
@@ -149,7 +160,7 @@ impl SharedCuckooFilter {
     /// remove only what was inserted by [`insert`](Self::insert).
     pub fn remove<K: Key>(&self, key: K) -> bool {
         let (shard, hash) = self.place(key);
-        let mut shard = self.shards.write(shard);
+        let mut shard = self.shards[shard].write();
         let before = shard.stored();
         let removed = shard.remove(hash);
         self.allowance.give_back(before - shard.stored());
@@ -158,8 +169,8 @@ impl SharedCuckooFilter {
 
     /// Removes all items, shard by shard: items that other threads insert meanwhile may stay. O(bytes).
     pub fn clear(&self) {
-        for number in 0..self.shards() {
-            let mut shard = self.shards.write(number);
+        for shard in &self.shards {
+            let mut shard = shard.write();
             self.allowance.give_back(shard.stored());
             shard.clear();
         }
@@ -171,7 +182,7 @@ impl SharedCuckooFilter {
     ///
     /// [`OutOfMemory`] if there is no memory for a copy.
     pub fn snapshot(&self) -> Result<CuckooFilter, OutOfMemory> {
-        let locked: Vec<_> = self.shards.iter().collect();
+        let locked: Vec<_> = self.shards.iter().map(LockedShard::read).collect();
         self.plan.join(&locked)
     }
 }
@@ -191,7 +202,7 @@ impl SharedCuckooFilter {
         insert: impl FnOnce(&mut CuckooFilter) -> Result<T, Full>,
     ) -> Result<T, Full> {
         let mut permit = self.allowance.permit(1);
-        let mut shard = self.shards.write(index);
+        let mut shard = self.shards[index].write();
         let done = self.with_permit(&mut shard, &mut permit, insert);
         drop(shard);
         drop(permit);
@@ -206,9 +217,9 @@ impl SharedCuckooFilter {
         insert: impl FnOnce(&mut CuckooFilter) -> T,
     ) -> T {
         let stored = shard.stored();
-        shard.limit_shard(self.plan.shard(), stored.saturating_add(permit.items()));
+        shard.limit_shard(self.plan.shard(), stored.saturating_add(permit.items));
         let done = insert(shard);
-        permit.spend(shard.stored() - stored);
+        permit.items -= shard.stored() - stored;
         done
     }
 

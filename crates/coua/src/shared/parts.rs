@@ -3,10 +3,12 @@
 use crate::error::OutOfMemory;
 use crate::filter::{CuckooFilter, IfPresent, REGION_BITS, WhenFull};
 use crate::kernel::Geometry;
-use crate::shards::{Division, ShardPlan, Shards};
-use crate::shared::{Allowance, SharedCuckooFilter};
+use crate::segments::Segments;
+use crate::shards::{Division, ShardPlan};
+use crate::shared::{Allowance, LockedShard, SharedCuckooFilter};
 use crate::sizing::fitted;
 
+use std::sync::RwLock;
 use std::thread::available_parallelism;
 
 /// The most bits of the hash that choose the shard: 64 shards, if the geometry allows it. A shard has whole regions, so
@@ -29,11 +31,11 @@ impl SharedCuckooFilter {
         let Some(geometry) = deeper(filter) else {
             return Self::split(filter, wished_bits());
         };
-        let mut rebuilt = CuckooFilter::empty(geometry, *filter.policy(), filter.hasher())?;
+        let segments = Segments::empty(geometry)?;
+        let mut rebuilt = CuckooFilter::of_segments(segments, *filter.policy(), filter.hasher());
         if rebuilt.insert_all_of(filter, IfPresent::AddCopy).is_err() {
             // Items that share a prefix of their hashes move anyway, some without a slot.
-            rebuilt = filter.try_clone()?;
-            rebuilt.move_to(geometry)?;
+            rebuilt = filter.rebuilt_in(geometry)?;
         }
         Self::split(&rebuilt, wished_bits())
     }
@@ -47,7 +49,8 @@ impl SharedCuckooFilter {
         // The count of the parts, with which a mapped filter need not agree.
         let stored = parts.iter().map(CuckooFilter::stored).sum();
         let allowance = Allowance::new(plan.policy.limit(), stored);
-        Ok(Self { shards: Shards::of(division, parts), plan, allowance })
+        let lock = |part| LockedShard(RwLock::new(part));
+        Ok(Self { shards: parts.into_iter().map(lock).collect(), plan, allowance })
     }
 }
 

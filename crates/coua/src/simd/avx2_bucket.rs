@@ -303,37 +303,27 @@ mod none {
         pub(crate) fn run<T>(&self, _work: impl FnOnce() -> T) -> T {
             match *self {}
         }
-
-        pub(crate) fn first_byte(&self, _bucket: u64) -> u64 {
-            match *self {}
-        }
-
-        pub(crate) fn bytes(&self) -> usize {
-            match *self {}
-        }
-
-        pub(crate) fn any_match(&self, _buckets: [&[u8]; 2], _value: u64) -> bool {
-            match *self {}
-        }
-
-        pub(crate) fn matches(&self, _buckets: [&[u8]; 2], _value: u64) -> [u8; 2] {
-            match *self {}
-        }
-
-        pub(crate) fn divide(&self, _bucket: &[u8]) -> [(Values, u8); 2] {
-            match *self {}
-        }
-
-        pub(crate) fn moved(&self, _bucket: &[u8], _moved: &mut [u64]) -> usize {
-            match *self {}
-        }
-
-        pub(crate) fn put(&self, _bucket: &mut [u8], _slot: u8, _value: u64) {
-            match *self {}
-        }
-
-        pub(crate) fn store(&self, _values: Values, _bucket: &mut [u8]) {
-            match *self {}
-        }
     }
+
+    /// The other methods: there is no bucket to call them on.
+    macro_rules! never {
+        ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)+) => {
+            impl Avx2Bucket {$(
+                pub(crate) fn $name(&self, $(_: $argument),*) $(-> $result)? {
+                    match *self {}
+                }
+            )+}
+        };
+    }
+
+    never!(
+        first_byte(u64) -> u64;
+        bytes() -> usize;
+        any_match([&[u8]; 2], u64) -> bool;
+        matches([&[u8]; 2], u64) -> [u8; 2];
+        divide(&[u8]) -> [(Values, u8); 2];
+        moved(&[u8], &mut [u64]) -> usize;
+        put(&mut [u8], u8, u64);
+        store(Values, &mut [u8]);
+    );
 }

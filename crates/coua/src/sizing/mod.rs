@@ -130,12 +130,6 @@ pub(crate) fn fitted(like: Geometry, items: u64) -> Geometry {
     Geometry { buckets: sized.buckets.max(least), low_bits: LOW_BITS, ..sized }
 }
 
-/// Bytes of an empty filter of this geometry; `u64::MAX` if more.
-fn table_bytes(geometry: &Geometry) -> u64 {
-    let lists = ((size_of::<Segment>() + 4) as u64) << geometry.base_depth;
-    geometry.slot_bytes().saturating_add(lists)
-}
-
 /// The expected number of cells with more items than a bucket has slots: with n items in C cells a
 /// cell holds k of them with the Poisson probability of mean n / C. Each takes an entry of the overflow
 /// table.
@@ -194,6 +188,7 @@ impl CuckooPlan {
         let cells = geometry.cells();
         let overflow_bytes = (crowded_cells(geometry, items) * COPIES_ENTRY_BYTES as f64) as u64;
         let level = geometry.level(geometry.base_depth);
+        let lists = ((size_of::<Segment>() + 4) as u64) << geometry.base_depth;
         Self {
             items,
             rate: (items as f64 / cells).min(1.0),
@@ -201,7 +196,7 @@ impl CuckooPlan {
             slot_bits: level.map_or(0, |level| level.codec.slot_bits),
             slots: geometry.slots(),
             segments: 1 << geometry.base_depth,
-            bytes: table_bytes(geometry).saturating_add(overflow_bytes),
+            bytes: geometry.slot_bytes().saturating_add(lists).saturating_add(overflow_bytes),
             overflow_bytes,
         }
     }

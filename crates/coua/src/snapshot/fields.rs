@@ -76,15 +76,6 @@ impl Reader<'_> {
         u64::from_le_bytes(self.read_array())
     }
 
-    /// The value whose number a field holds.
-    pub(super) fn one_of<T: Copy>(
-        &mut self,
-        name: &'static str,
-        numbers: &[(u32, T)],
-    ) -> Result<T, LoadError> {
-        named(name, self.u32(), numbers)
-    }
-
     /// Refuses a byte that is not zero in the next `bytes` bytes.
     pub(super) fn reserved(&mut self, bytes: usize) -> Result<(), LoadError> {
         let (reserved, rest) = self.0.split_at(bytes);

@@ -9,7 +9,7 @@ use crate::hash::KeyHasher;
 use crate::kernel::{Geometry, LOW_BITS, MAX_BUCKETS, MIN_FINGERPRINT_BITS, Resolution, SLOTS};
 use crate::snapshot::error::{LoadError, VERSION};
 use crate::snapshot::fields::{
-    MAGIC, Reader, bad_field, checksum_of, number_of, put_u32, put_u64, require_checksum,
+    MAGIC, Reader, bad_field, checksum_of, named, number_of, put_u32, put_u64, require_checksum,
     require_eq,
 };
 
@@ -63,9 +63,9 @@ impl StoredHash {
     /// The hasher, given the secret key if one is needed.
     pub(crate) fn hasher(self, key: SecretKey) -> Result<KeyHasher, LoadError> {
         if self.algorithm == XXH3 {
-            return Ok(KeyHasher::xxh3(self.seed));
+            return Ok(KeyHasher::Xxh3 { seed: self.seed });
         }
-        let hasher = KeyHasher::siphash13(key.ok_or(LoadError::KeyNeeded)?);
+        let hasher = KeyHasher::SipHash13 { key: key.ok_or(LoadError::KeyNeeded)? };
         if Self::of(hasher) == self { Ok(hasher) } else { Err(LoadError::WrongKey) }
     }
 }
@@ -190,8 +190,8 @@ impl Header {
         let hash = fields.hash()?;
         require_eq("layout", u64::from(DISJOINT), fields.u32())?;
         require_eq("slots per bucket", u64::from(SLOTS), fields.u32())?;
-        let resolution = fields.one_of("resolution", &[(0, 0), (1, 1)])?;
-        let when_full = fields.one_of("when full", &WHEN_FULL)?;
+        let resolution = named("resolution", fields.u32(), &[(0, 0), (1, 1)])?;
+        let when_full = named("when full", fields.u32(), &WHEN_FULL)?;
         let (max_evictions, parts) = (fields.u32(), fields.u32());
         let policy = Policy { max_items: fields.u64(), when_full, max_evictions };
         let (segments, overflow_entries) = (fields.u64(), fields.u64());

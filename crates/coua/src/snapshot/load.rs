@@ -1,12 +1,9 @@
 //! [`Load`]: from a snapshot, wherever it is, to a filter.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::{Bound, RangeBounds};
-use std::{
-    fs::File,
-    io::{Seek, SeekFrom},
-    path::Path,
-};
+use std::path::Path;
 
 use crate::snapshot::error::LoadError;
 use crate::snapshot::header::SecretKey;
@@ -27,7 +24,7 @@ use crate::snapshot::read::{Snapshot, read};
 /// # let path = folder.path().join("seen.coua");
 ///
 /// let secret = *b"0123456789abcdef";
-/// let mut seen = CuckooFilter::builder().hasher(KeyHasher::siphash13(secret)).build()?;
+/// let mut seen = CuckooFilter::builder().hasher(KeyHasher::SipHash13 { key: secret }).build()?;
 /// seen.insert("kestrel")?;
 /// seen.write_to(std::fs::File::create(&path)?)?;
 ///

@@ -9,22 +9,20 @@
 //! aligned to 64 bytes and padded for loads of whole words, so that they can be used in place.
 //! `docs/format.md` is the normative description.
 
-mod error;
+pub(crate) mod error;
 mod fields;
 mod header;
-mod load;
+pub(crate) mod load;
 mod preamble;
 mod read;
 mod slots;
 mod write;
 
-pub use error::LoadError;
+pub(crate) use error::LoadError;
 pub use fields::MAGIC;
 pub(crate) use fields::{bad_field, named, number_of};
 pub(crate) use header::{Header, StoredWindow};
-pub use load::Load;
-pub(crate) use preamble::read_header;
-pub(crate) use preamble::{InputLength, PartTable, Preamble};
+pub(crate) use preamble::{InputLength, PartTable, Preamble, read_header};
 pub use read::Snapshot;
 pub(crate) use read::{Loaded, OfSnapshot, entries};
 pub use write::SnapshotWriter;

@@ -16,7 +16,6 @@ use crate::snapshot::header::{
 const ROWS_AT_A_TIME: u64 = 4096;
 
 /// One row of the segment table, and what follows from the rows before it.
-#[derive(Debug)]
 pub(crate) struct SegmentRow {
     /// The smallest hash of the segment.
     pub(crate) prefix: u64,
@@ -32,7 +31,6 @@ pub(crate) struct SegmentRow {
 }
 
 /// One filter: its row of the part table, and its rows of the segment table.
-#[derive(Debug)]
 pub(crate) struct PartTable {
     pub(crate) row: PartRow,
     levels: Vec<LevelGeometry>,
@@ -42,7 +40,6 @@ pub(crate) struct PartTable {
 }
 
 /// Header and tables, which the trailer's checksums cover.
-#[derive(Debug)]
 pub(crate) struct Preamble {
     pub(crate) header: Header,
     pub(crate) parts: Vec<PartTable>,

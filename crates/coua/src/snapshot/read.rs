@@ -20,6 +20,7 @@ use std::{
 
 use crate::filter::{CuckooFilter, OverflowEntry, OverflowTable};
 use crate::hash::{KeyHash, KeyHasher};
+use crate::segments::Segments;
 use crate::snapshot::error::LoadError;
 use crate::snapshot::fields::{Reader, bad_field, checksum_of, require_checksum, require_eq};
 use crate::snapshot::header::{ENTRY_BYTES, SecretKey, StoredWindow};
@@ -141,8 +142,8 @@ impl Preamble {
         let mut filters = Vec::with_capacity(tables.len());
         for (part, table) in self.parts.iter().zip(tables) {
             let row = &part.row;
-            let mut filter =
-                CuckooFilter::of_table(row.geometry, table, self.header.policy, hasher)?;
+            let segments = Segments::of_table(row.geometry, table)?;
+            let mut filter = CuckooFilter::of_segments(segments, self.header.policy, hasher);
             let count = row.overflow_entries as usize;
             OverflowTable::check_memory(count)?;
             filter.reserve_overflow(count);
@@ -228,7 +229,7 @@ impl PartTable {
         let row = &self.segments[number];
         let bytes = row.bytes as usize;
         input.read_exact(segment.bytes_mut(bytes))?;
-        let found = checksum_of(segment.bytes(bytes));
+        let found = checksum_of(segment.bytes_at(0, bytes));
         let number = self.first + number as u64;
         require_checksum(&found, &row.checksum, format_args!("segment {number}"))?;
         // If slots are invalid, no count can match.

@@ -29,7 +29,6 @@ const FILE_STEP: u64 = 64 << 10;
 
 /// Owned zeroed memory; its address never changes while it lives. Segments keep pointers into it, so it is never
 /// borrowed as a slice.
-#[derive(Debug)]
 pub(super) struct Arena {
     start: NonNull<u8>,
     len: usize,
@@ -37,7 +36,6 @@ pub(super) struct Arena {
 }
 
 /// The owner of an arena's bytes, which frees them.
-#[derive(Debug)]
 enum Backing {
     Heap(Layout),
     #[cfg(feature = "mmap")]

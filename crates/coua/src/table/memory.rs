@@ -12,7 +12,7 @@ const GROWTH_FRACTION: usize = 100;
 const SMALL: usize = 4 * HUGE_PAGE;
 const SMALL_GROWTH_FRACTION: usize = 32;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Pool {
     arenas: Vec<Arena>,
     unused: Vec<Unused>,
@@ -21,7 +21,6 @@ pub(super) struct Pool {
 }
 
 /// The unused end of an arena: zeros.
-#[derive(Debug)]
 struct Unused {
     base: NonNull<u8>,
     bytes: usize,

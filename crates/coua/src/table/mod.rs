@@ -17,7 +17,7 @@ use memory::Pool;
 pub(crate) use segment::{Segment, SegmentMut, WORD, prefetch};
 
 /// The segments of a filter and their memory.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Table {
     segments: Vec<Segment>,
     memory: Pool,
@@ -104,12 +104,6 @@ impl Table {
         self.segments.iter_mut().map(SegmentMut)
     }
 
-    /// From hashes to these segments, which cover all; `base_depth` is the depth of those that were not split.
-    pub(crate) fn directory(&self, base_depth: u32) -> Result<Directory, OutOfMemory> {
-        let depth = |segment: &Segment| base_depth + u32::from(segment.level());
-        Directory::of(self.iter().map(|segment| (segment.prefix(), depth(segment))))
-    }
-
     /// Makes the list long enough for `count` more segments, and no longer.
     pub(crate) fn reserve_segments(&mut self, count: usize) -> Result<(), OutOfMemory> {
         reserve(&mut self.segments, count)
@@ -186,7 +180,6 @@ impl Table {
 }
 
 /// From a hash prefix to its segment: 2^bits entries, always; a segment of depth d has the 2^(bits - d) entries that start with its prefix.
-#[derive(Debug)]
 pub(crate) struct Directory {
     bits: u32,
     entries: Vec<u32>,
@@ -195,7 +188,9 @@ pub(crate) struct Directory {
 impl Directory {
     /// The directory of segments with these prefixes and depths, which cover all hashes and are numbered in this
     /// order.
-    fn of(segments: impl Iterator<Item = (u64, u32)> + Clone) -> Result<Self, OutOfMemory> {
+    pub(crate) fn of(
+        segments: impl Iterator<Item = (u64, u32)> + Clone,
+    ) -> Result<Self, OutOfMemory> {
         let bits = segments.clone().map(|(_, depth)| depth).max().unwrap_or(0);
         let mut directory = Self { bits, entries: repeated(0, 1 << bits)? };
         for (number, (prefix, depth)) in (0..).zip(segments) {

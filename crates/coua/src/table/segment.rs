@@ -7,7 +7,6 @@ use std::ptr::NonNull;
 pub(crate) const WORD: usize = 8;
 
 /// An independent run of buckets: both buckets of a key are in one segment.
-#[derive(Debug)]
 pub(crate) struct Segment {
     base: NonNull<u8>,
     /// The last byte that a word can be read from.
@@ -78,12 +77,6 @@ impl Segment {
         self.is_overfull
     }
 
-    /// The 8-byte word starting at the byte that contains `bit`.
-    #[inline(always)]
-    pub(crate) fn word(&self, bit: u64) -> u64 {
-        self.word_at(bit >> 3)
-    }
-
     /// The 8-byte word starting at this byte.
     #[inline(always)]
     #[expect(unsafe_code, reason = "an unaligned load at any byte; the bound is checked")]
@@ -116,19 +109,10 @@ impl Segment {
         // SAFETY: as in `word_at`.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(byte), count) }
     }
-
-    /// The packed slots, first `len` bytes.
-    #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
-    pub(crate) fn bytes(&self, len: usize) -> &[u8] {
-        assert!(len <= self.len());
-        // SAFETY: initialized, owned by the table, not written while `&self` is borrowed.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len) }
-    }
 }
 
 /// A segment to be changed. Not a `&mut Segment`: two of those could be swapped between tables, each of
 /// which would then free memory that the other still uses.
-#[derive(Debug)]
 pub(crate) struct SegmentMut<'a>(pub(super) &'a mut Segment);
 
 impl Deref for SegmentMut<'_> {
@@ -154,7 +138,7 @@ impl SegmentMut<'_> {
     #[expect(unsafe_code, reason = "the segment's own memory as a slice")]
     pub(crate) fn bytes_mut(&mut self, len: usize) -> &mut [u8] {
         assert!(len <= self.len());
-        // SAFETY: as in `bytes`; segments never overlap, and `&mut self` is exclusive.
+        // SAFETY: as in `word_at`; segments never overlap, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), len) }
     }
 
@@ -217,7 +201,7 @@ impl SegmentMut<'_> {
     pub(super) fn copy_from(&mut self, source: &Segment) {
         if source.occupied > 0 {
             let bytes = self.len();
-            self.bytes_mut(self.len()).copy_from_slice(source.bytes(bytes));
+            self.bytes_mut(self.len()).copy_from_slice(source.bytes_at(0, bytes));
         }
         self.0.occupied = source.occupied;
         (self.0.overflowed, self.0.has_overflow) = (source.overflowed, source.has_overflow);

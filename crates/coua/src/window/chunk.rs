@@ -107,7 +107,7 @@ impl<'a, L: ChangeLog> Chunk<'a, '_, L> {
         let mut outcomes = vec![Insertion::AlreadyPresent; hashes.len()];
         let filter = self.into.filter.generation(number);
         let filter = filter.map_err(|full| BatchFull { done: first, full })?;
-        let result = filter.insert_all(&hashes, self.if_present, &mut outcomes);
+        let result = filter.insert_all(&hashes, self.if_present, &mut outcomes, None);
         if !self.changed.contains(&number) {
             self.changed.push(number);
         }

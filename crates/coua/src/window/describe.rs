@@ -1,5 +1,7 @@
 //! Descriptions: sums over all generations.
 
+use std::ops::Add;
+
 use crate::filter::CuckooFilter;
 use crate::hash::KeyHasher;
 use crate::summary::summary;
@@ -44,8 +46,8 @@ impl Generations {
 
     /// Slots in use, 0..=1.
     pub fn load_factor(&self) -> f64 {
-        let used = sum(self.filters().map(|filter| filter.load_factor() * filter.slots() as f64));
-        used / self.slots().max(1) as f64
+        let used = self.filters().map(|filter| filter.load_factor() * filter.slots() as f64);
+        used.fold(0.0, f64::add) / self.slots().max(1) as f64
     }
 
     /// Bits of every key's hash that are remembered. A lookup searches all generations, so the
@@ -56,7 +58,7 @@ impl Generations {
 
     /// Probability that `contains` is true for an absent key, with the present items.
     pub fn false_positive_rate(&self) -> f64 {
-        sum(self.filters().map(CuckooFilter::false_positive_rate)).min(1.0)
+        self.filters().map(CuckooFilter::false_positive_rate).fold(0.0, f64::add).min(1.0)
     }
 
     /// Bytes of memory, including the template.
@@ -67,8 +69,3 @@ impl Generations {
 }
 
 summary!(Generations: window, clock, len, template);
-
-/// The sum; 0 for no numbers, where the standard library returns -0.
-fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
-    numbers.fold(0.0, |sum, number| sum + number)
-}

@@ -2,13 +2,12 @@
 //! plain snapshot. `docs/format.md`, section 7, is the normative text.
 
 use std::fs::File;
-use std::io::Seek;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 
 use crate::filter::CuckooFilter;
-use crate::snapshot::read_header;
 use crate::snapshot::{
     LoadError, Loaded, OfSnapshot, SnapshotWriter, StoredWindow, bad_field, named, number_of,
+    read_header,
 };
 use crate::window::generations::Live;
 use crate::window::{AgeFrom, Clock, Generations, Window};

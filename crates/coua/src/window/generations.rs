@@ -53,7 +53,6 @@ pub(super) struct WindowState {
 }
 
 /// A description of one generation.
-#[derive(Clone, Copy, Debug)]
 pub struct Generation<'a> {
     /// The times of the generation, divided by the [length of a generation](Window::step).
     pub number: u64,
@@ -188,9 +187,9 @@ impl CuckooFilterBuilder {
     ///
     /// ```
     /// use coua::CuckooFilter;
-    /// use coua::window::Window;
+    /// use coua::window::{Clock, Window};
     ///
-    /// let last = Window::count(1_000_000, 10)?;
+    /// let last = Window::new(Clock::Count, 1_000_000, 10)?;
     /// let seen = CuckooFilter::builder().capacity(1_000_000).rate(0.001).build_window(last)?;
     /// assert_eq!(seen.max_items(), 1_100_000);
     /// assert!(seen.template().capacity() < 200_000);

@@ -116,7 +116,7 @@ impl<L: ChangeLog> LoggedGenerations<'_, L> {
     ) -> Result<(), BatchFull> {
         let when = when.part(0..hashes.len());
         if let Some(filter) = self.filter.unbounded_mut() {
-            let result = filter.insert_all(hashes, if_present, outcomes);
+            let result = filter.insert_all(hashes, if_present, outcomes, None);
             for (hash, _) in hashes.iter().zip(outcomes).filter(|(_, what)| what.is_new()) {
                 self.log.changed(Change::Insert, 0, *hash);
             }

@@ -24,11 +24,10 @@ impl Generations {
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
         let copied =
             |&Live { number, ref filter }: &Live| Ok(Live { number, filter: filter.try_clone()? });
-        let state = match &self.state {
-            Some(state) => Some(WindowState { template: state.template.try_clone()?, ..*state }),
-            None => None,
-        };
-        Ok(Self { live: self.live.iter().map(copied).collect::<Result<_, _>>()?, state })
+        let live = self.live.iter().map(copied).collect::<Result<_, _>>()?;
+        let Some(state) = &self.state else { return Ok(Self { live, state: None }) };
+        let template = state.template.try_clone()?;
+        Ok(Self { live, state: Some(WindowState { template, ..*state }) })
     }
 
     /// Adds all items of `other`, each to the generation of its time, and sets the later clock. O(slots

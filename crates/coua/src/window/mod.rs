@@ -149,15 +149,6 @@ impl Window {
         Self::new(Clock::Given, milliseconds(length), generations)
     }
 
-    /// A window of the last `items` inserted items ([`Clock::Count`]).
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
-    pub fn count(items: u64, generations: u32) -> Result<Self, WindowError> {
-        Self::new(Clock::Count, items, generations)
-    }
-
     /// A window of `length` milliseconds or items, depending on `clock`, rounded up to a multiple of `generations`.
     ///
     /// # Errors

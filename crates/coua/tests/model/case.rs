@@ -81,7 +81,7 @@ impl Case {
             .capacity(self.capacity)
             .when_full(self.when_full)
             .max_evictions(self.max_evictions)
-            .hasher(KeyHasher::xxh3(self.seed));
+            .hasher(KeyHasher::Xxh3 { seed: self.seed });
         match self.exactness {
             Exactness::Rate(rate) => builder.rate(rate),
             Exactness::RateUpTo(rate, most) => builder.rate(rate).max_items(most),

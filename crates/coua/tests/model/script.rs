@@ -118,7 +118,8 @@ impl Script<'_> {
         let before = bytes_of(&reference.filter);
         match reference.filter.reserve(additional) {
             Ok(()) => {
-                let room = !reference.filter.is_resizable()
+                // A filter of whole hash bits can be rebuilt to any size.
+                let room = reference.filter.hash_bits().fract() > 0.0
                     || reference.filter.capacity() >= additional.min(reference.filter.max_items());
                 assert!(room, "{additional} reserved: {:?}", reference.filter);
             }

@@ -125,7 +125,7 @@ fn later_versions_are_named() {
 #[test]
 fn a_secret_key_is_asked_for_and_not_stored() {
     let key = *b"0123456789abcdef";
-    let hasher = KeyHasher::siphash13(key);
+    let hasher = KeyHasher::SipHash13 { key };
     let mut filter = CuckooFilter::builder().hasher(hasher).capacity(10).build().unwrap();
     filter.insert("a").unwrap();
     let bytes = bytes_of(&filter);

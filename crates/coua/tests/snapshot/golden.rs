@@ -61,7 +61,7 @@ const XXH3: [(u64, usize, u64); 33] = [
 fn xxh3_has_its_published_values() {
     let buffer = sanity_buffer(2_240);
     for (seed, length, value) in XXH3 {
-        let hash = KeyHasher::xxh3(seed).hash(&buffer[..length]).to_u64();
+        let hash = KeyHasher::Xxh3 { seed }.hash(&buffer[..length]).to_u64();
         assert_eq!(hash, value, "seed {seed:#x}, {length} bytes");
     }
     assert_eq!(KeyHasher::default().hash(b"abc").to_u64(), 0x78af_5f94_892f_3950);
@@ -92,7 +92,7 @@ fn siphash_has_its_published_values() {
     key_bytes.reverse();
     for (secret, values) in [([0; 16], zero), (key_bytes, other)] {
         for (input, value) in inputs.into_iter().zip(values) {
-            assert_eq!(KeyHasher::siphash13(secret).hash(input).to_u64(), value);
+            assert_eq!(KeyHasher::SipHash13 { key: secret }.hash(input).to_u64(), value);
         }
     }
 }
@@ -101,7 +101,7 @@ fn siphash_has_its_published_values() {
 fn golden_filters() -> [(&'static str, CuckooFilter); 4] {
     let fixed = CuckooFilter::builder().capacity(300).rate(0.001).when_full(WhenFull::Refuse);
     let packed = CuckooFilter::builder().capacity(100).hash_bits(28);
-    let packed = packed.hasher(KeyHasher::xxh3(7)).max_evictions(3);
+    let packed = packed.hasher(KeyHasher::Xxh3 { seed: 7 }).max_evictions(3);
     let wide = CuckooFilter::builder().capacity(300).hash_bits(40);
     let grown = CuckooFilter::builder().capacity(1).hash_bits(16);
     let mut filters = [

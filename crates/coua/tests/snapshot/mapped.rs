@@ -195,7 +195,7 @@ fn what_cannot_be_mapped_is_read() {
 #[test]
 fn a_secret_key_is_asked_for() {
     let key = [7; 16];
-    let mut keyed = CuckooFilter::builder().hasher(KeyHasher::siphash13(key)).build().unwrap();
+    let mut keyed = CuckooFilter::builder().hasher(KeyHasher::SipHash13 { key }).build().unwrap();
     keyed.insert("a").unwrap();
     let bytes = bytes_of(&keyed);
     let file = saved(&bytes);

@@ -201,7 +201,8 @@ fn other_readers_say_what_it_is() {
 #[test]
 fn a_secret_key_is_needed_and_checked() {
     let window = Window::new(Clock::Arrival, 10, 2).unwrap();
-    let template = CuckooFilter::builder().hasher(KeyHasher::siphash13([7; 16])).build().unwrap();
+    let template =
+        CuckooFilter::builder().hasher(KeyHasher::SipHash13 { key: [7; 16] }).build().unwrap();
     let mut seen = Generations::from_template(window, template);
     seen.insert_unique("a").unwrap();
     let bytes = bytes_of(&seen);
@@ -260,7 +261,7 @@ fn generations_unlike_their_template_are_refused() {
         like().max_evictions(7),
         like().max_items(1_000),
         like().when_full(WhenFull::Refuse),
-        like().hasher(KeyHasher::xxh3(1)),
+        like().hasher(KeyHasher::Xxh3 { seed: 1 }),
         like().hash_bits(41),
         like().hash_bits(39),
     ];

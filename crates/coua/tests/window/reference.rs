@@ -350,7 +350,6 @@ fn lengths_and_times_of_the_standard_library_are_milliseconds() {
     let rounded = Window::arrival(Duration::from_nanos(1_000_000_001), 1).unwrap();
     assert_eq!((rounded.clock(), rounded.length()), (Clock::Arrival, 1_001));
     assert_eq!(Window::given(8 * second, 8), Window::new(Clock::Given, 8_000, 8));
-    assert_eq!(Window::count(8, 8), Window::new(Clock::Count, 8, 8));
     assert!(
         Window::arrival(Duration::MAX, 8).is_err() && Window::given(Duration::ZERO, 1).is_err()
     );

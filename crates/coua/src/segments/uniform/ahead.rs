@@ -50,23 +50,13 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
-    /// Clears what is known of all keys.
-    fn forget(&mut self) {
-        (self.held, self.absent, self.full, self.placeable) = (0, 0, 0, 0);
-    }
-
     /// Whether both buckets of a key are as they were previewed.
     #[inline(always)]
     pub(crate) fn is_current(&self, keys: &KeyGroup, number: usize, segment: &Segment) -> bool {
-        let primary = segment.word(keys.primary_bit[number]) ^ self.primary_word[number];
-        let alternate = segment.word(keys.alternate_bit[number]) ^ self.alternate_word[number];
+        let primary = segment.word_at(keys.primary_bit[number] >> 3) ^ self.primary_word[number];
+        let alternate =
+            segment.word_at(keys.alternate_bit[number] >> 3) ^ self.alternate_word[number];
         primary | alternate == 0
-    }
-
-    /// Whether a key was found in a bucket that has not changed since.
-    #[inline(always)]
-    pub(crate) fn is_removable(&self, number: usize, segment: &Segment) -> bool {
-        bit(self.held, number) && segment.word_at(self.at[number]) == self.before[number]
     }
 
     /// Fills a key's slot that is free, or clears one that is not.
@@ -95,7 +85,7 @@ impl Segments {
             Wanted::Key => self.look_ahead(level, PreviewGroup::<false> { keys, preview }),
         };
         if !looks_ahead {
-            preview.forget();
+            (preview.held, preview.absent, preview.full, preview.placeable) = (0, 0, 0, 0);
         }
     }
 
@@ -141,7 +131,8 @@ impl Segments {
         if bit(preview.absent, number) {
             return Some(false);
         }
-        if !preview.is_removable(number, segment) {
+        let is_unchanged = || segment.word_at(preview.at[number]) == preview.before[number];
+        if !(bit(preview.held, number) && is_unchanged()) {
             return None;
         }
         preview.change(number, codec, segment);

@@ -2,7 +2,9 @@
 
 use super::{Segments, Uniform, WIDTH};
 use crate::hash::KeyHash;
-use crate::kernel::{Buckets, Encoding, LevelGeometry, LookupResult, Source};
+use crate::kernel::{
+    Buckets, Encoding, KnownLevel, LevelGeometry, LookupResult, Source, with_encoding,
+};
 use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 
 /// Groups of keys that are prefetched: 64 keys.
@@ -65,19 +67,14 @@ impl<F: Fn(KeyHash) -> bool> Kernel for Contains<'_, '_, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let uniform = Uniform::new(isa, self.segments, self.level);
-        // In each of these the compiler knows the encoding, and whether second lines are prefetched.
-        match (self.level.codec.encoding, self.last_bit) {
-            (Encoding::Narrow, None) => {
-                self.look_up(&uniform.with_encoding(Encoding::Narrow), None);
+        with_encoding!(*self.level, |level| {
+            let uniform = Uniform::new(isa, self.segments, &level.geometry());
+            // In each of these the compiler knows whether second lines are prefetched.
+            match self.last_bit {
+                None => self.look_up(&uniform, None),
+                last_bit => self.look_up(&uniform, last_bit),
             }
-            (Encoding::Narrow, last) => {
-                self.look_up(&uniform.with_encoding(Encoding::Narrow), last);
-            }
-            (Encoding::Wide, last) => {
-                self.look_up(&uniform.with_encoding(Encoding::Wide), last);
-            }
-        }
+        });
     }
 }
 

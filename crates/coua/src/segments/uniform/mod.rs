@@ -12,7 +12,9 @@ use std::ops::{Deref, Range};
 
 use super::Segments;
 use crate::hash::KeyHash;
-use crate::kernel::{Encoding, KnownLevel, LevelGeometry, LevelVectors, Place, SlotCodec, Source};
+use crate::kernel::{
+    KnownLevel, LevelGeometry, LevelVectors, Place, SlotCodec, Source, with_encoding,
+};
 use crate::simd::{Isa, Kernel, MOST_LANES, Vector, with_vectors};
 use crate::table::{Spacing, prefetch};
 
@@ -116,12 +118,9 @@ impl<W: LookAhead> Kernel for Ahead<'_, W> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> bool {
         if I::LOOKS_AHEAD {
-            let uniform = Uniform::new(isa, self.segments, self.level);
-            // In each of these the compiler knows the encoding.
-            match self.level.codec.encoding {
-                Encoding::Narrow => self.work.look(&uniform.with_encoding(Encoding::Narrow)),
-                Encoding::Wide => self.work.look(&uniform.with_encoding(Encoding::Wide)),
-            }
+            with_encoding!(*self.level, |level| {
+                self.work.look(&Uniform::new(isa, self.segments, &level.geometry()));
+            });
         }
         I::LOOKS_AHEAD
     }
@@ -180,12 +179,6 @@ impl<'a, I: Isa> Uniform<'a, I> {
         let spacing = segments.table.spacing().filter(|spacing| spacing.least_bytes >= bytes);
         let level = LevelVectors::new(isa, level);
         Self { segments, spacing, level, bytes, end_of_buckets }
-    }
-
-    /// These segments, with an encoding that the compiler knows.
-    #[inline(always)]
-    fn with_encoding(self, encoding: Encoding) -> Self {
-        Self { level: self.level.with_encoding(encoding), ..self }
     }
 
     #[inline(always)]

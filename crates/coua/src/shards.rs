@@ -5,20 +5,17 @@
 //! bits after the prefix. So a shard is a separate filter, which sees hashes without those bits (shifted out to the
 //! left).
 //!
-//! A [`Division`] defines these bits. [`Shards`] are filters that threads change concurrently: built as such, or as parts of
-//! a [`SharedCuckooFilter`](crate::SharedCuckooFilter).
+//! A [`Division`] defines these bits. Shards are built as such, or are the parts of a
+//! [`SharedCuckooFilter`](crate::SharedCuckooFilter).
 
-mod shard;
-
-pub use shard::{ShardGuard, Shards};
-
-use std::num::NonZeroUsize;
 use std::ops::Deref;
 
-use crate::error::OutOfMemory;
+use crate::builder::{CuckooFilterBuilder, MOST_HASH_BITS};
+use crate::error::{BuildError, OutOfMemory};
 use crate::filter::{CuckooFilter, Policy, REGION_BITS, Shard};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::kernel::{Geometry, Resolution};
+use crate::segments::Segments;
 use crate::table::{Segment, Table};
 
 /// A division of all keys among shards: the first bits of a hash select its shard, which sees the hash without these
@@ -34,14 +31,9 @@ impl Division {
         Self { bits: if bits < REGION_BITS { bits } else { REGION_BITS } }
     }
 
-    /// Enough shards to keep these threads busy: a power of two, at most 64.
-    pub const fn for_threads(threads: NonZeroUsize) -> Self {
-        Self::new(usize::BITS - (threads.get() - 1).leading_zeros())
-    }
-
     /// The number of bits that select a shard.
     #[inline(always)]
-    pub const fn bits(self) -> u32 {
+    pub(crate) const fn bits(self) -> u32 {
         self.bits
     }
 
@@ -61,6 +53,33 @@ impl Division {
     #[inline(always)]
     pub fn within(self, hash: KeyHash) -> KeyHash {
         KeyHash::from_u64(hash.to_u64() << self.bits)
+    }
+}
+
+impl CuckooFilterBuilder {
+    /// Builds an empty filter for each shard, in their order. The hash bits that select a shard are not stored in it: all
+    /// shards together remember as many bits as the builder says.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build); [`BuildError::RateAndHashBits`] if the builder has a rate.
+    ///
+    /// ```
+    /// use coua::shards::Division;
+    /// use coua::{CuckooFilter, KeyHash};
+    ///
+    /// let division = Division::new(1);
+    /// let mut shards = CuckooFilter::builder().build_shards(division)?;
+    /// for hash in [1, u64::MAX].map(KeyHash::from_u64) {
+    ///     shards[division.shard_of(hash)].insert(division.within(hash))?;
+    /// }
+    /// assert!(shards.iter().map(CuckooFilter::len).eq([1, 1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_shards(mut self, division: Division) -> Result<Vec<CuckooFilter>, BuildError> {
+        let all = self.hash_bits.unwrap_or(MOST_HASH_BITS);
+        self.hash_bits = Some(all.saturating_sub(division.bits()));
+        (0..division.shards()).map(|_| self.clone().build()).collect()
     }
 }
 
@@ -96,7 +115,8 @@ impl ShardPlan {
             let first = segments.partition_point(|(segment, ..)| shard_of(segment) < number);
             let end = segments.partition_point(|(segment, ..)| shard_of(segment) <= number);
             let table = Table::copy_of(&segments[first..end])?;
-            let mut shard = CuckooFilter::of_table(geometry, table, self.policy, self.hasher)?;
+            let segments = Segments::of_table(geometry, table)?;
+            let mut shard = CuckooFilter::of_segments(segments, self.policy, self.hasher);
             shard.limit_shard(self.shard(), self.policy.max_items);
             shard.reserve_overflow(filter.overflow().len() >> bits);
             Ok(shard)
@@ -125,7 +145,8 @@ impl ShardPlan {
             shard.as_segments().in_order(move |prefix| first | (prefix >> bits))
         });
         let table = Table::copy_of(&segments.collect::<Vec<_>>())?;
-        let mut whole = CuckooFilter::of_table(self.geometry, table, self.policy, self.hasher)?;
+        let segments = Segments::of_table(self.geometry, table)?;
+        let mut whole = CuckooFilter::of_segments(segments, self.policy, self.hasher);
         whole.reserve_overflow(shards().map(|(_, shard)| shard.overflow().len()).sum());
         for (first, shard) in shards() {
             for (hash, entry) in shard.overflow().iter() {
@@ -141,8 +162,6 @@ impl ShardPlan {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::filter::IfPresent;
-    use crate::verbs::When;
 
     /// 2^`depth` segments of 16 slots.
     pub(crate) fn many_small_segments(depth: u32) -> Geometry {
@@ -150,7 +169,8 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn empty(geometry: Geometry) -> CuckooFilter {
-        CuckooFilter::empty(geometry, *CuckooFilter::new().policy(), KeyHasher::default()).unwrap()
+        let segments = Segments::empty(geometry).unwrap();
+        CuckooFilter::of_segments(segments, *CuckooFilter::new().policy(), KeyHasher::default())
     }
 
     pub(crate) fn mix(n: u64) -> u64 {
@@ -167,11 +187,6 @@ pub(crate) mod tests {
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
         bytes
-    }
-
-    pub(crate) fn add(shard: &mut ShardGuard<'_>, hashes: &[KeyHash]) {
-        let (if_present, mut outcomes) = (IfPresent::AddCopy, Vec::new());
-        shard.verbs().insert_each(hashes, When::Now, if_present, &mut outcomes).unwrap();
     }
 
     /// The effect of an insert depends only on the segments of the key's region: the bytes are the same in every order
@@ -213,17 +228,15 @@ pub(crate) mod tests {
             }
             for division in [1, 4, 6].map(Division::new) {
                 let plan = ShardPlan::of(&make(), division);
-                let shards = Shards::of(division, plan.split(&make()).unwrap());
+                let mut shards = plan.split(&make()).unwrap();
                 std::thread::scope(|scope| {
-                    for part in 0..division.shards() {
+                    for (part, shard) in shards.iter_mut().enumerate() {
                         let own = hashes.iter().filter(|it| division.shard_of(**it) == part);
                         let own: Vec<_> = own.map(|it| division.within(*it)).collect();
-                        let shards = &shards;
-                        scope.spawn(move || add(&mut shards.shard(part), &own));
+                        scope.spawn(move || shard.insert_batch(&own).unwrap());
                     }
                 });
-                let locked: Vec<_> = shards.iter().collect();
-                let joined = plan.join(&locked).unwrap();
+                let joined = plan.join(&shards.iter().collect::<Vec<_>>()).unwrap();
                 assert!(bytes_of(&joined) == expected, "{depth} {division:?}");
             }
             let segments = one_by_one.as_segments();
@@ -235,10 +248,22 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn shards_follow_the_threads() {
-        let bits = [1, 2, 3, 4, 5, 16, 17, 64, 256, usize::MAX / 2 + 1]
-            .map(|threads| Division::for_threads(NonZeroUsize::new(threads).unwrap()).bits());
-        assert_eq!(bits, [0, 1, 2, 2, 3, 4, 5, 6, 6, 6]);
+    fn all_shards_together_remember_the_bits_described() {
+        for (bits, described) in [(None, 64), (Some(40), 40)] {
+            for division in (0..=6).map(Division::new) {
+                let builder = CuckooFilter::builder();
+                let builder = bits.map_or(builder.clone(), |bits| builder.hash_bits(bits));
+                let shards = builder.build_shards(division).unwrap();
+                assert_eq!(shards.len(), division.shards());
+                let own = f64::from(described - division.bits());
+                assert!(shards.iter().all(|shard| (shard.hash_bits() - own).abs() < 1e-9));
+            }
+        }
+        let rated = CuckooFilter::builder().rate(0.01).capacity(10);
+        let refused = rated.build_shards(Division::new(1)).unwrap_err();
+        assert_eq!(refused, BuildError::RateAndHashBits);
+        let coarse = CuckooFilter::builder().hash_bits(8);
+        assert!(coarse.build_shards(Division::new(1)).is_err());
     }
 
     #[test]
