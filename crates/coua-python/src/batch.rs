@@ -86,6 +86,24 @@ impl Batch {
         Ok(())
     }
 
+    /// Keys of bytes.
+    pub(crate) fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
+        let hasher = self.hasher;
+        self.hashes.extend(keys.map(|key| hasher.hash(key)));
+    }
+
+    /// A key that is missing.
+    pub(crate) fn add_null(&mut self) -> PyResult<()> {
+        let place = self.len();
+        if self.nulls == Nulls::Refuse {
+            return Err(PyTypeError::new_err(format!(
+                "key {place} of the batch is null; drop it, or use null=\"skip\""
+            )));
+        }
+        self.skipped.push(place);
+        Ok(())
+    }
+
     /// Keys and nulls.
     pub(crate) fn len(&self) -> usize {
         self.hashes.len() + self.skipped.len()
@@ -174,6 +192,8 @@ impl Batch {
 }
 
 impl Column for Batch {
+    type Value<'a> = KeyHash;
+
     fn reserve(&mut self, keys: usize) -> PyResult<()> {
         self.hashes.try_reserve(keys).map_err(|_| {
             PyMemoryError::new_err(format!("out of memory for the hashes of {keys} keys"))
@@ -185,19 +205,15 @@ impl Column for Batch {
         self.hashes.extend(keys.map(|key| hasher.hash(key)));
     }
 
-    fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
-        let hasher = self.hasher;
-        self.hashes.extend(keys.map(|key| hasher.hash(key)));
+    fn value(&self, bytes: &[u8]) -> KeyHash {
+        self.hasher.hash(bytes)
     }
 
-    fn add_null(&mut self) -> PyResult<()> {
-        let place = self.len();
-        if self.nulls == Nulls::Refuse {
-            return Err(PyTypeError::new_err(format!(
-                "key {place} of the batch is null; drop it, or use null=\"skip\""
-            )));
+    fn push(&mut self, hash: Option<KeyHash>) -> PyResult<()> {
+        match hash {
+            Some(hash) => self.hashes.push(hash),
+            None => self.add_null()?,
         }
-        self.skipped.push(place);
         Ok(())
     }
 

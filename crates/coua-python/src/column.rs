@@ -15,14 +15,17 @@ use crate::key::append;
 
 /// The kind of keys from a column of Arrow.
 pub(crate) trait Column {
+    /// What is added for bytes.
+    type Value<'a>: Copy;
+
     /// Reserves room for more values.
     fn reserve(&mut self, values: usize) -> PyResult<()>;
     /// Values of 64 bits.
     fn add_integers(&mut self, values: impl Iterator<Item = u64>);
-    /// Values of bytes.
-    fn add_bytes<'a>(&mut self, values: impl Iterator<Item = &'a [u8]>);
-    /// A value that is missing.
-    fn add_null(&mut self) -> PyResult<()>;
+    /// The value of bytes.
+    fn value<'a>(&self, bytes: &'a [u8]) -> Self::Value<'a>;
+    /// A value; `None` if it is missing.
+    fn push(&mut self, value: Option<Self::Value<'_>>) -> PyResult<()>;
     /// Rows of several columns.
     fn add_rows(&mut self, rows: &StructArray) -> PyResult<()>;
 }
@@ -49,7 +52,7 @@ pub(crate) fn add_arrow(batch: &mut impl Column, array: &ArrayRef) -> PyResult<(
         DataType::Int16 => add_numbers::<Int16Type>(batch, array),
         DataType::Int8 => add_numbers::<Int8Type>(batch, array),
         DataType::Dictionary(..) => add_dictionary(batch, array),
-        DataType::Null => (0..array.len()).try_for_each(|_| batch.add_null()),
+        DataType::Null => (0..array.len()).try_for_each(|_| batch.push(None)),
         DataType::Struct(columns) if columns.len() > 1 => batch.add_rows(array.as_struct()),
         DataType::Struct(_) => Err(PyTypeError::new_err(
             "a table of one column has no keys; use the column, such as frame[\"url\"]",
@@ -82,10 +85,7 @@ fn add_values<'a, T: ?Sized + 'a>(
     bytes: impl Fn(&'a T) -> &'a [u8],
 ) -> PyResult<()> {
     for value in values {
-        match value {
-            Some(value) => batch.add_bytes(std::iter::once(bytes(value))),
-            None => batch.add_null()?,
-        }
+        batch.push(value.map(|value| batch.value(bytes(value))))?;
     }
     Ok(())
 }
@@ -104,25 +104,25 @@ fn add_numbers<T: ArrowPrimitiveType<Native: Into<i128>>>(
     for key in array {
         match key {
             Some(key) => batch.add_integers(std::iter::once(bits(key))),
-            None => batch.add_null()?,
+            None => batch.push(None)?,
         }
     }
     Ok(())
 }
 
+/// Each value is looked at once, however often it occurs.
 fn add_dictionary(batch: &mut impl Column, array: &ArrayRef) -> PyResult<()> {
     let dictionary = array.as_any_dictionary();
     if dictionary.values().is_empty() {
-        return (0..array.len()).try_for_each(|_| batch.add_null());
+        return (0..array.len()).try_for_each(|_| batch.push(None));
     }
-    let mut values = Parts::default();
-    add_arrow(&mut values, dictionary.values())?;
-    let values: Vec<_> = values.iter().collect();
+    let mut parts = Parts::default();
+    add_arrow(&mut parts, dictionary.values())?;
+    let values: Vec<_> = parts.iter().map(|part| part.map(|part| batch.value(part))).collect();
+    let nulls = dictionary.keys().nulls();
     for (row, place) in dictionary.normalized_keys().into_iter().enumerate() {
-        match values[place].filter(|_| dictionary.keys().is_valid(row)) {
-            Some(value) => batch.add_bytes(std::iter::once(value)),
-            None => batch.add_null()?,
-        }
+        let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+        batch.push(values[place].filter(|_| !is_null))?;
     }
     Ok(())
 }
@@ -136,11 +136,6 @@ struct Parts {
 }
 
 impl Parts {
-    fn push(&mut self, part: Option<&[u8]>) {
-        self.bytes.extend(part.unwrap_or_default());
-        self.ends.push(part.map(|_| self.bytes.len()));
-    }
-
     /// All in their order.
     fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
         let mut begin = 0;
@@ -153,21 +148,27 @@ impl Parts {
 }
 
 impl Column for Parts {
+    type Value<'a> = &'a [u8];
+
     fn reserve(&mut self, keys: usize) -> PyResult<()> {
         self.ends.reserve(keys);
         Ok(())
     }
 
     fn add_integers(&mut self, keys: impl Iterator<Item = u64>) {
-        keys.for_each(|key| self.push(Some(&key.to_le_bytes())));
+        for key in keys {
+            self.bytes.extend(key.to_le_bytes());
+            self.ends.push(Some(self.bytes.len()));
+        }
     }
 
-    fn add_bytes<'a>(&mut self, keys: impl Iterator<Item = &'a [u8]>) {
-        keys.for_each(|key| self.push(Some(key)));
+    fn value<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes
     }
 
-    fn add_null(&mut self) -> PyResult<()> {
-        self.push(None);
+    fn push(&mut self, part: Option<&[u8]>) -> PyResult<()> {
+        self.bytes.extend(part.unwrap_or_default());
+        self.ends.push(part.map(|_| self.bytes.len()));
         Ok(())
     }
 
@@ -197,11 +198,7 @@ pub(crate) fn add_rows(batch: &mut impl Column, rows: &StructArray) -> PyResult<
                 None => is_null = true,
             }
         }
-        if is_null {
-            batch.add_null()?;
-        } else {
-            batch.add_bytes(std::iter::once(key.as_slice()));
-        }
+        batch.push((!is_null).then(|| batch.value(&key)))?;
     }
     Ok(())
 }
