@@ -41,10 +41,8 @@ pub(crate) struct FilterArgs {
     pub(crate) window: WindowArgs,
 }
 
-const POLICIES: [Word<OnFull>; 2] = [
-    (OnFull::Grow.name(), OnFull::Grow, "Use more memory; the false-positive rate rises"),
-    (OnFull::Stop.name(), OnFull::Stop, "Stop with exit code 3"),
-];
+const POLICIES: [Word<OnFull>; 2] =
+    [(OnFull::Grow.name(), OnFull::Grow), (OnFull::Stop.name(), OnFull::Stop)];
 
 impl FilterArgs {
     /// The options in plain form.
@@ -116,16 +114,8 @@ pub(crate) struct WindowArgs {
 }
 
 const AGES: [Word<AgeFrom>; 2] = [
-    (
-        age_name(AgeFrom::FirstSeen),
-        AgeFrom::FirstSeen,
-        "When it was first seen: repeats change nothing",
-    ),
-    (
-        age_name(AgeFrom::LastSeen),
-        AgeFrom::LastSeen,
-        "When it was last seen: each repeat extends its time",
-    ),
+    (age_name(AgeFrom::FirstSeen), AgeFrom::FirstSeen),
+    (age_name(AgeFrom::LastSeen), AgeFrom::LastSeen),
 ];
 
 impl WindowArgs {

@@ -2,11 +2,12 @@
 
 use super::key_args::{Bytes, KeyArgs, TimeSource};
 use super::value;
+use crate::filter::{FilterSpec, Location, Op};
 use crate::input::{Coding, Inputs, Until};
 use crate::key::{Dialect, DoneRecords, Hashing, Keys, Known, OnMissing, Wanted};
 use crate::platform;
 use crate::record::RecordFormat;
-use crate::run::InputPlan;
+use crate::run::{InputPlan, Job, Running};
 use crate::runs::JobSpec;
 use crate::terminal::{Failure, Result};
 use clap::Args;
@@ -47,10 +48,24 @@ pub(crate) struct InputArgs {
 pub(crate) struct TargetArgs {
     /// The filter: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
     #[arg(value_name = "FILTER")]
-    pub(crate) filter_file: PathBuf,
+    filter_file: PathBuf,
 
     #[command(flatten)]
     pub(crate) input: InputArgs,
+}
+
+impl TargetArgs {
+    /// A job with the records, which may have times.
+    pub(crate) fn job(
+        &self,
+        op: Op,
+        time: Option<TimeSource<'_>>,
+        filter: FilterSpec,
+        running: Running,
+    ) -> Result<Job> {
+        let (reading, location) = (self.input.reading(time)?, Location::of(&self.filter_file)?);
+        Ok(Job::new(op, reading, Some(location), filter, running))
+    }
 }
 
 /// Where records end. The field names are part of the file format: filters store them to recognize a run.

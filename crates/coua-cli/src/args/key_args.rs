@@ -105,9 +105,10 @@ pub(super) struct KeyArgs {
 
     /// What to do if the key, or a part of it, is absent, empty or unreadable [default: keep]
     ///
-    /// Such a record is not remembered, except with value. If no record of a run has a key, the exit code is 2, unless
-    /// this option is given.
-    #[arg(long, hide_short_help = true, value_name = "WHAT", value_parser = word(&POLICIES))]
+    /// keep treats the record as new, drop skips it, and both count it; error stops with exit code 2. With value, what is
+    /// absent or empty is an empty value like any other, and an unreadable record is kept. Such a record is not
+    /// remembered, except with value. If no record of a run has a key, the exit code is 2, unless this option is given.
+    #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     #[serde(skip)]
     pub(super) missing: Option<OnMissing>,
 
@@ -121,14 +122,10 @@ pub(super) struct KeyArgs {
 
 /// What to do with records without a key.
 const POLICIES: [Word<OnMissing>; 4] = [
-    ("keep", OnMissing::Keep, "Treat the record as new, and count it"),
-    ("drop", OnMissing::Drop, "Skip it, and count it"),
-    ("error", OnMissing::Error, "Stop with exit code 2"),
-    (
-        "value",
-        OnMissing::Value,
-        "What is absent or empty is an empty value like any other; keep the unreadable",
-    ),
+    ("keep", OnMissing::Keep),
+    ("drop", OnMissing::Drop),
+    ("error", OnMissing::Error),
+    ("value", OnMissing::Value),
 ];
 
 /// A byte string. (clap would read a field of type `Vec` as many values.)

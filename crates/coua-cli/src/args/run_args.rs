@@ -40,10 +40,8 @@ pub(crate) struct Quiet {
     pub(crate) quiet: bool,
 }
 
-const FORMATS: [Word<ReportFormat>; 2] = [
-    ("text", ReportFormat::Text, "A table for people"),
-    ("json", ReportFormat::Json, "One JSON object on one line"),
-];
+const FORMATS: [Word<ReportFormat>; 2] =
+    [("text", ReportFormat::Text), ("json", ReportFormat::Json)];
 
 impl RunArgs {
     pub(crate) fn running(&self, verbosity: Verbosity) -> Running {

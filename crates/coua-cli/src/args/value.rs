@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::filter::WindowLength;
 use crate::terminal::byte_of;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
 pub(crate) fn count(text: &str) -> Result<u64, &'static str> {
@@ -58,17 +58,16 @@ pub(crate) fn rate(text: &str) -> Result<f64, &'static str> {
     rate.ok_or("expected a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%")
 }
 
-/// The name of a value, the value, and its help.
-pub(crate) type Word<T> = (&'static str, T, &'static str);
+/// The name of a value, and the value.
+pub(crate) type Word<T> = (&'static str, T);
 
 /// One of several words.
 pub(crate) fn word<T: Copy + Send + Sync + 'static>(
     words: &'static [Word<T>],
 ) -> impl TypedValueParser<Value = T> {
-    let value = |(name, _, help): &Word<T>| PossibleValue::new(*name).help(*help);
-    let parser = PossibleValuesParser::new(words.iter().map(value));
+    let parser = PossibleValuesParser::new(words.iter().map(|(name, _)| *name));
     parser.map(move |text| {
-        words.iter().find(|(name, ..)| **name == *text).expect("clap knows the words").1
+        words.iter().find(|(name, _)| **name == *text).expect("clap knows the words").1
     })
 }
 

@@ -1,7 +1,7 @@
 //! `coua add`.
 
 use crate::args::{FilterArgs, TargetArgs, WorkArgs};
-use crate::filter::{Location, Op};
+use crate::filter::Op;
 use crate::run::Job;
 use crate::runs::JobSpec;
 use crate::terminal::{Exit, Result};
@@ -42,9 +42,7 @@ impl AddArgs {
         let (target, window) = (&self.target, &self.filter.window);
         let spec = window.describe(JobSpec::new("add").with("unique", self.unique));
         let op = if self.unique { Op::AddNew } else { Op::Add };
-        let reading = target.input.reading(window.time_source())?;
-        let location = Some(Location::of(&target.filter_file)?);
-        let job = Job::new(op, reading, location, self.filter.spec(), self.work.running());
+        let job = target.job(op, window.time_source(), self.filter.spec(), self.work.running())?;
         let resume = Some(self.work.resume_options(target.input.describe(spec)));
         Job { resume, ..job }.run()
     }

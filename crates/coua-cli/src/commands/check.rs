@@ -1,7 +1,7 @@
 //! `coua check`.
 
 use crate::args::{Quiet, RunArgs, SecretArgs, TargetArgs};
-use crate::filter::{Location, Op};
+use crate::filter::Op;
 use crate::input::Until;
 use crate::key::Seen;
 use crate::output::Destinations;
@@ -42,12 +42,10 @@ pub(crate) struct CheckArgs {
 impl CheckArgs {
     fn job(&self) -> Result<Job> {
         let Self { invert, count, any, .. } = *self;
-        let mut reading = self.target.input.reading(None)?;
-        // With --any a record that is found ends the run before later inputs are opened.
-        reading.until = if any { Until::FirstPrinted } else { Until::End };
-        let location = Some(Location::of(&self.target.filter_file)?);
         let running = self.run.running(self.quiet.verbosity());
-        let job = Job::new(Op::Check, reading, location, self.filter.spec(), running);
+        let mut job = self.target.job(Op::Check, None, self.filter.spec(), running)?;
+        // With --any a record that is found ends the run before later inputs are opened.
+        job.reading.until = if any { Until::FirstPrinted } else { Until::End };
         let to = if count || any { Destinations::default() } else { Destinations::standard() };
         Ok(Job { to, printed: Some(Seen::from(!invert)), ..job })
     }

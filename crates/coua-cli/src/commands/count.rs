@@ -1,7 +1,7 @@
 //! `coua count`.
 
 use crate::args::{Quiet, RunArgs, SecretArgs, TargetArgs};
-use crate::filter::{Location, Op};
+use crate::filter::Op;
 use crate::output::Destinations;
 use crate::run::Job;
 use crate::terminal::{Exit, Result};
@@ -27,10 +27,8 @@ pub(crate) struct CountArgs {
 
 impl CountArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
-        let reading = self.target.input.reading(None)?;
-        let location = Some(Location::of(&self.target.filter_file)?);
         let running = self.run.running(self.quiet.verbosity());
-        let job = Job::new(Op::Count, reading, location, self.filter.spec(), running);
+        let job = self.target.job(Op::Count, None, self.filter.spec(), running)?;
         Job { to: Destinations::standard(), ..job }.run()
     }
 }

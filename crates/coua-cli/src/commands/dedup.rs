@@ -14,33 +14,35 @@ use crate::terminal::{Exit, Failure, Result};
 use clap::ArgGroup;
 use std::path::{Path, PathBuf};
 
-const ABOUT: &str = "\
-Print each record the first time it is seen
-
-A record is a line, a CSV row or a JSON object; its key is the whole record, or a part of it. Records keep their order \
-and are printed unchanged. Nothing is sorted, and the number of records need not be known.
-
-  coua dedup log                                           each line once
-  coua dedup --filter seen log                             the same, over all runs with this filter
-  coua dedup --json /id -o out.jsonl.zst part-*.jsonl.zst  one record of each id, of many files
-  coua dedup --known a b                                   lines of b that are not in a
-  coua dedup --keep last --csv id changes.csv              the last row of each id
-
-The filter remembers 64 bits of every key's hash, so of a billion different records it drops 0.03 as wrong repeats \
-(--stats prints this number). A warning says if more than 2 % of the new records were probably dropped. At the end of \
-a file, a missing newline is added.
-
-With --filter, records of earlier runs count as seen. The filter file is saved at the end of the run, after the output \
-is complete. After exit code 2, or if the reader of the output goes away (| head), the file is as before the run, or as \
-at the last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it. On SIGINT \
-or SIGTERM the program finishes the current block, saves, and dies by the signal.
-
-With --filter, -o or --output-dir, and inputs that are files, the same command with --resume continues a run that was \
-killed, also after a full filter (exit code 3), once there is room.";
-
 /// Print each record the first time it is seen
+///
+/// A record is a line, a CSV row or a JSON object; its key is the whole record,
+/// or a part of it. Records keep their order and are printed unchanged. Nothing
+/// is sorted, and the number of records need not be known.
+///
+///   coua dedup log                                           each line once
+///   coua dedup --filter seen log                             the same, over all runs with this filter
+///   coua dedup --json /id -o out.jsonl.zst part-*.jsonl.zst  one record of each id, of many files
+///   coua dedup --known a b                                   lines of b that are not in a
+///   coua dedup --keep last --csv id changes.csv              the last row of each id
+///
+/// The filter remembers 64 bits of every key's hash, so of a billion different
+/// records it drops 0.03 as wrong repeats (--stats prints this number). A warning
+/// says if more than 2 % of the new records were probably dropped. At the end of
+/// a file, a missing newline is added.
+///
+/// With --filter, records of earlier runs count as seen. The filter file is saved
+/// at the end of the run, after the output is complete. After exit code 2, or if
+/// the reader of the output goes away (| head), the file is as before the run, or
+/// as at the last checkpoint. After exit code 4 everything is written, but fsync
+/// failed, so a power cut may undo it. On SIGINT or SIGTERM the program finishes
+/// the current block, saves, and dies by the signal.
+///
+/// With --filter, -o or --output-dir, and inputs that are files, the same command
+/// with --resume continues a run that was killed, also after a full filter (exit
+/// code 3), once there is room.
 #[derive(clap::Args, Debug)]
-#[command(long_about = ABOUT)]
+#[command(verbatim_doc_comment)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("written"))]
 #[command(group = ArgGroup::new("written").args(["output", "output_dir"]))]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
@@ -130,11 +132,7 @@ pub(crate) struct DedupArgs {
     work: WorkArgs,
 }
 
-const KEEP: [Word<Keep>; 3] = [
-    ("first", Keep::First, "The first one"),
-    ("last", Keep::Last, "The last one"),
-    ("none", Keep::None, "None: print only records without repeats"),
-];
+const KEEP: [Word<Keep>; 3] = [("first", Keep::First), ("last", Keep::Last), ("none", Keep::None)];
 
 impl DedupArgs {
     /// How the run begins, or is resumed.
@@ -158,28 +156,21 @@ impl DedupArgs {
         if keep == Keep::First && !counts {
             return Ok(None);
         }
-        let option = match keep {
-            Keep::First => "-c",
-            Keep::Last => "--keep last",
-            Keep::None => "--keep none",
-        };
+        let option = if keep == Keep::First { "-c" } else { "--keep" };
         // An interrupted run starts over.
         let resumes = resume.mode == Mode::Resume;
-        let of_filter = if resumes { resume.every_option() } else { resume.option() };
-        if let Some(other) = self.filter_file.is_some().then_some("--filter").or(of_filter) {
+        let others = [
+            (self.filter_file.is_some(), "--filter"),
+            (!self.filter.spec().leaves_all_open(), "--capacity, --rate or --window"),
+            (self.append && resumes, "--append and --resume"),
+            (self.restart, "--restart"),
+            (resume.every.is_some(), "--checkpoint-every"),
+        ];
+        if let Some((_, other)) = others.into_iter().find(|(is_given, _)| *is_given) {
             let reason = format!(
                 "reads the inputs twice, with its own filter, so it cannot be used with {other}; drop \
                  one of them"
             );
-            return Err(Failure::at(option, reason));
-        }
-        if self.append && resumes {
-            let reason = "starts over with --resume, so it would append its records again; drop --append, and write \
-                          to another output";
-            return Err(Failure::at(option, reason));
-        }
-        if !self.filter.spec().leaves_all_open() {
-            let reason = "reads the inputs twice, and remembers all hash bits; drop --capacity, --rate and --window";
             return Err(Failure::at(option, reason));
         }
         Ok(Some(SecondPassPlan { keep, counts }))

@@ -6,7 +6,7 @@ use crate::filter::server;
 use crate::filter::spec::age_name;
 use crate::filter::{Location, OnFull, Secret, check_files, filter_file};
 use crate::key::KeySpec;
-use crate::runs::{Place, Role, Run, Runs};
+use crate::runs::{Place, Run, Runs};
 use crate::terminal::{
     Failure, FilterFigures, Report, ReportFormat, Result, Stream, counted, grouped, print, size,
     write_limit,
@@ -154,11 +154,11 @@ fn generation_object(generation: &Generation<'_>) -> Value {
 fn write_runs(runs: &Runs, report: &mut Report) {
     let (ended, unended): (Vec<_>, Vec<_>) = runs.newest().partition(|run| run.has_ended);
     let objects: Vec<_> = unended.iter().chain(&ended).map(|run| object(run)).collect();
-    for (run, object) in unended.iter().zip(&objects) {
-        report.row("unfinished run", done(run));
-        let obstacle = object["obstacle"].as_str().map(|it| format!("not possible: {it}"));
-        let remedy = obstacle.unwrap_or_else(|| "the same command with --resume".to_owned());
-        report.row("to resume it", remedy);
+    for run in &unended {
+        let records = counted(run.records, "record");
+        report.row("unfinished run", format!("{}, {records} done", run.name()));
+        let resume = (!run.is_stream()).then(|| "the same command with --resume".to_owned());
+        report.row_if_any("to resume it", resume);
     }
     report.field("unfinished_run", objects.first().filter(|_| !unended.is_empty()).cloned());
     report.field("runs", objects);
@@ -166,10 +166,6 @@ fn write_runs(runs: &Runs, report: &mut Report) {
         format!("{}, remembered for --resume (--json lists them)", grouped(ended.len() as u64))
     });
     report.row_if_any("ended runs", ended);
-}
-
-fn done(run: &Run) -> String {
-    format!("{}, {} done", run.name(), counted(run.records, "record"))
 }
 
 /// The JSON of a run.
@@ -180,27 +176,10 @@ fn object(run: &Run) -> Value {
         "records": run.records,
         "inputs": run.inputs().map(position).collect::<Vec<_>>(),
         "outputs": run.outputs().map(position).collect::<Vec<_>>(),
-        // The reason why it cannot be resumed.
-        "obstacle": obstacle(run),
     })
 }
 
 /// The position of a run in a file.
 fn position(place: &Place) -> Value {
-    let mut position = json!({"file": place.path.display().to_string(), "offset": place.offset});
-    let found = place.path.metadata().ok().filter(|_| place.role == Role::Input);
-    if let Some(found) = found {
-        position["size"] = found.len().into();
-    }
-    position
-}
-
-fn obstacle(run: &Run) -> Option<String> {
-    let stream = run.is_stream().then(|| "its input is read only once".to_owned());
-    stream.or_else(|| {
-        run.places.iter().find_map(|place| {
-            let moved = place.check_length().err()?;
-            Some(format!("{}: {moved}", place.path.display()))
-        })
-    })
+    json!({"file": place.path.display().to_string(), "offset": place.offset})
 }

@@ -3,8 +3,8 @@
 use crate::args::{Quiet, SecretArgs};
 use crate::filter::{LockedFile, NoRoom, check_files, filter_file};
 use crate::key::KeySpec;
-use crate::runs::{Run, Runs, others};
-use crate::terminal::{Failure, Result, Verbosity};
+use crate::runs::Runs;
+use crate::terminal::{Failure, Result, Verbosity, counted};
 use coua::MergeError;
 use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};
@@ -98,15 +98,15 @@ fn remembered(
             remembered = found;
             continue;
         }
-        let runs = Runs::of(&found, path.display())?;
-        if let Some(words) = run_names(&runs).filter(|_| !output.is_at(path)) {
-            let path = path.display();
-            verbosity.say(format_args!("{path}: the result does not include its runs: {words}"));
-        }
-        let others: Vec<_> = others(&found).filter(|_| !output.is_at(path)).collect();
-        if !others.is_empty() {
-            let (path, names) = (path.display(), others.join(", "));
-            verbosity.say(format_args!("{path}: the result does not include its notes: {names}"));
+        let runs = Runs::of(&found, path.display())?.by_number.len() as u64;
+        let runs = (runs > 0).then(|| counted(runs, "run"));
+        // Those of other programs.
+        let others = found.iter().filter(|(name, _)| !name.starts_with("coua/"));
+        let others = others.map(|(name, _)| format!("note {name}"));
+        let left: Vec<_> = runs.into_iter().chain(others).collect();
+        if !left.is_empty() && !output.is_at(path) {
+            let (path, left) = (path.display(), left.join(", "));
+            verbosity.say(format_args!("{path}: the result does not include its {left}"));
         }
     }
     if let Some(keys) = keys {
@@ -125,16 +125,4 @@ fn common_keys(files: &[PathBuf], all: &[FilterNotes]) -> Result<Option<KeySpec>
         common.check_same(first.display(), &keys, path.display())?;
     }
     Ok(common.map(|(_, keys)| keys))
-}
-
-/// The most runs that a message lists.
-const MOST_LISTED: usize = 10;
-
-/// The names of a filter's runs, for a message. `None` without runs.
-fn run_names(runs: &Runs) -> Option<String> {
-    let mut words: Vec<_> = runs.newest().take(MOST_LISTED).map(Run::name).collect();
-    if runs.by_number.len() > MOST_LISTED {
-        words.push(format!("{} more", runs.by_number.len() - MOST_LISTED));
-    }
-    (!words.is_empty()).then(|| words.join(", "))
 }

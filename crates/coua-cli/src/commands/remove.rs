@@ -1,7 +1,7 @@
 //! `coua remove`.
 
 use crate::args::{SecretArgs, TargetArgs, WorkArgs};
-use crate::filter::{Location, Op};
+use crate::filter::Op;
 use crate::key::Seen;
 use crate::output::{Destination, Destinations};
 use crate::run::Job;
@@ -64,9 +64,7 @@ impl RemoveArgs {
         let (target, report) = (&self.target, self.report);
         let main = report.map(|_| Destination::of(self.output.as_deref()));
         let spec = JobSpec::new("remove").with("report", report);
-        let reading = target.input.reading(None)?;
-        let location = Some(Location::of(&target.filter_file)?);
-        let job = Job::new(Op::Remove, reading, location, self.filter.spec(), self.work.running());
+        let job = target.job(Op::Remove, None, self.filter.spec(), self.work.running())?;
         Job {
             to: Destinations { main, ..Destinations::default() },
             printed: report.map(|which| Seen::from(which == Which::Found)),

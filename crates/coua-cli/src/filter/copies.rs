@@ -10,8 +10,8 @@
 //! the time.
 
 use crate::filter::collisions::{self, Answered};
+use crate::filter::memory::{self, HASH_BITS, stop_at_refusal};
 use crate::filter::run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
-use crate::filter::sharding::{self, HASH_BITS, stop_at_refusal};
 use crate::filter::spec::FilterSpec;
 use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
@@ -169,7 +169,7 @@ impl Copies {
         plan: SecondPassPlan,
     ) -> Result<Self> {
         let fewest = if plan.keep == Keep::Last { SHARDS_FOR_LAST } else { NonZeroUsize::MIN };
-        let division = sharding::division_for(threads.max(fewest));
+        let division = memory::division_for(threads.max(fewest));
         let filters = || spec.build_shards(division);
         let shard = |(first, more)| Mutex::new(CopiesShard::new(first, more));
         let shards = zip(filters()?, filters()?).map(shard).collect();
@@ -203,14 +203,7 @@ impl Copies {
         // The lists, too, were in memory: 8 bytes a record, and one for the answer.
         let lists = self.sum(|shard| shard.are_last.len() as u64 * 9);
         let bytes = self.sum(|it| (it.first.memory_bytes() + it.more.memory_bytes()) as u64);
-        FilterFigures {
-            items: keys + more,
-            load: Some(keys as f64 / slots as f64),
-            memory_bytes: lists + bytes,
-            hash_bits: Some(HASH_BITS),
-            false_positive_rate: Some(keys as f64 / HASH_BITS.exp2()),
-            ..FilterFigures::default()
-        }
+        FilterFigures { items: keys + more, ..memory::figures(keys, slots, lists + bytes) }
     }
 
     pub(crate) fn hasher(&self) -> KeyHasher {
@@ -250,11 +243,11 @@ impl RunFilter for CopiesPass {
     fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
         let Batch { keys, answers, .. } = batch;
         let Copies { division, plan, .. } = self.copies();
-        let merged = sharding::merge(*division, keys, answers);
+        let merged = memory::merge(*division, keys, answers);
         if let Self::Second { known, .. } = &*self {
             // Nothing was inserted, so no shard has refused a key.
             if plan.counts {
-                sharding::merge_totals(*division, keys, answers);
+                memory::merge_totals(*division, keys, answers);
             }
             known.mark(keys, &mut answers.found);
         }
@@ -275,7 +268,7 @@ impl RunFilter for CopiesPass {
 
 impl Prefetch for CopiesPass {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        sharding::group(self.copies().division, keys, answers);
+        memory::group(self.copies().division, keys, answers);
     }
 
     fn shards(&self) -> usize {

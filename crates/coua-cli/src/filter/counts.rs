@@ -58,15 +58,17 @@ impl Counts {
     pub(crate) fn summary_request(&self, figures: Option<ReportFormat>) -> SummaryRequest {
         let answered = Answered { new: self.new, repeats: self.found };
         let (items_before, has_report) = (self.items_before, figures.is_some());
-        SummaryRequest { answered, items_before, is_committed: false, has_report }
+        SummaryRequest { answered, items_before, has_report }
     }
 
     /// Adds the counters of another run.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.added += other.added;
-        self.found += other.found;
-        self.new += other.new;
-        self.items_before = self.items_before.min(other.items_before);
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            added: self.added + other.added,
+            found: self.found + other.found,
+            new: self.new + other.new,
+            items_before: self.items_before.min(other.items_before),
+        }
     }
 
     /// Records that were looked up.

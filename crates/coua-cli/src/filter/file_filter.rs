@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::filter::run_filter::{
-    Doubts, Op, Profile, RunFilter, Stage, Stop, Summary, SummaryRequest, outdated_note,
+    Op, Profile, RunFilter, Stop, Summary, SummaryRequest, outdated_note,
 };
 use crate::key::{Answers, BlockKeys, KeySpec, Seen};
 use crate::pipeline::{Batch, Prefetch};
@@ -22,32 +22,14 @@ pub(crate) struct FileFilter {
     name: String,
     /// The runs that the filter remembers.
     runs: Runs,
-    /// The runs as its notes have them.
-    noted: Runs,
-    /// The content of the file if saving fails.
-    saved: Saved,
     /// The key options. The notes of the file have them only once there may be keys.
     key_spec: Option<KeySpec>,
 }
 
-/// The content of a filter's file if saving fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Saved {
-    /// There is no file.
-    Nothing,
-    /// A new filter without items.
-    Empty,
-    /// The content before this run.
-    Before,
-    /// Records committed along the way.
-    Some,
-}
-
 impl FileFilter {
-    pub(super) fn new(store: Store, name: String, saved: Saved) -> Result<Self> {
+    pub(super) fn new(store: Store, name: String) -> Result<Self> {
         let runs = Runs::of(store.notes(), &name)?;
-        let noted = runs.clone();
-        Ok(Self { store, name, runs, noted, saved, key_spec: None })
+        Ok(Self { store, name, runs, key_spec: None })
     }
 
     pub(crate) fn content(&self) -> &Generations {
@@ -64,10 +46,14 @@ impl FileFilter {
     /// Saves all changes, at the end. Returns the filter.
     pub(crate) fn close(mut self) -> Result<Generations> {
         self.write_notes()?;
-        self.write_key_spec()?;
-        let saved = self.saved;
-        let name = self.name;
-        self.store.finish().map_err(|error| not_saved(&name, saved, &error))
+        self.store.finish().map_err(|error| not_saved(&self.name, &error))
+    }
+
+    fn write_notes(&mut self) -> Result<()> {
+        if let Some(spec) = self.key_spec.take() {
+            self.store.set_note(KeySpec::NOTE, &spec.to_note())?;
+        }
+        self.runs.write(&mut self.store)
     }
 
     /// Changes the filter by the keys of a block.
@@ -90,22 +76,6 @@ impl FileFilter {
             answers.record(&outcomes, result);
         }
         result
-    }
-
-    /// Writes the runs to the notes, which the next commit makes durable.
-    fn write_notes(&mut self) -> Result<()> {
-        if self.runs.by_number != self.noted.by_number {
-            self.runs.write(&mut self.store)?;
-            self.noted = self.runs.clone();
-        }
-        Ok(())
-    }
-
-    fn write_key_spec(&mut self) -> Result<()> {
-        if let Some(spec) = self.key_spec.take() {
-            self.store.set_note(KeySpec::NOTE, &spec.to_note())?;
-        }
-        Ok(())
     }
 }
 
@@ -144,42 +114,29 @@ impl RunFilter for FileFilter {
         self.change(op, batch).map_err(Stop::full)
     }
 
-    fn commit(&mut self, stage: Stage) -> Result<()> {
-        self.write_notes()?;
-        if stage == Stage::Checkpoint {
-            self.write_key_spec()?;
+    fn commit(&mut self) -> Result<()> {
+        if self.content().is_empty() {
+            self.runs.write(&mut self.store)?;
+        } else {
+            self.write_notes()?;
         }
-        let (name, saved) = (self.name.clone(), self.saved);
         self.store.commit().map_err(|error| match &error.reason {
             // The run ends early, here.
-            Reason::Unsynced(source) if stage == Stage::Checkpoint => {
+            Reason::Unsynced(source) => {
                 let reason = message::reason(source);
                 let uncertain =
                     "saved up to here (continue with --resume), but a power cut may undo it";
-                Failure::at(&name, format_args!("{uncertain}: {reason}"))
+                Failure::at(&self.name, format_args!("{uncertain}: {reason}"))
             }
-            Reason::Unsynced(source) => not_kept(&name, saved, &message::reason(source)),
-            _ => not_saved(&name, saved, &error),
-        })?;
-        match stage {
-            Stage::Checkpoint => self.saved = Saved::Some,
-            Stage::Begin if saved == Saved::Nothing => self.saved = Saved::Empty,
-            Stage::Begin => {}
-        }
-        Ok(())
+            _ => not_saved(&self.name, &error),
+        })
     }
 
-    fn doubts(&self, op: Op) -> Doubts {
-        if !op.inserts() {
-            return Doubts::default();
-        }
-        Doubts { notes: outdated_note(self.content()).into_iter().collect(), ..Doubts::default() }
+    fn doubts(&self, op: Op) -> Option<String> {
+        outdated_note(self.content()).filter(|_| op.inserts())
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        if request.is_committed {
-            return Ok(Summary::of(FilterFigures::from(self.content()), request));
-        }
         let filter = self.close()?;
         Ok(Summary::of(FilterFigures::from(&filter), request))
     }
@@ -255,7 +212,7 @@ impl Prefetch for ReadOnlyFile {
 }
 
 /// The failure to report for a filter whose changes cannot be saved.
-pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure {
+pub(super) fn not_saved(name: &str, error: &StoreError) -> Failure {
     let reason = store_reason(error);
     match error.reason {
         Reason::Replaced => Failure::at(error.path.display(), reason),
@@ -263,16 +220,9 @@ pub(super) fn not_saved(name: &str, saved: Saved, error: &StoreError) -> Failure
             let reason = format!("{reason}; the run need not be repeated");
             Failure::ending(Exit::Unsynced, name, reason)
         }
-        _ => not_kept(name, saved, &reason),
+        _ => {
+            let state = "not saved; the file is as before, or as at the last checkpoint";
+            Failure::at(name, format_args!("{state}: {reason}"))
+        }
     }
-}
-
-fn not_kept(name: &str, saved: Saved, reason: &str) -> Failure {
-    let state = match saved {
-        Saved::Nothing => "",
-        Saved::Empty => "; the file is a new, empty filter",
-        Saved::Before => "; the file is as before the run",
-        Saved::Some => "; the file is as at the last checkpoint",
-    };
-    Failure::at(name, format_args!("not saved{state}: {reason}"))
 }

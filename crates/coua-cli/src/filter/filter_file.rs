@@ -3,7 +3,7 @@
 //! Readers need no lock: they see the last commit. Writers lock the file, one at a time.
 
 use crate::clock::{moment_text, time_for};
-use crate::filter::file_filter::{FileFilter, Saved, not_saved};
+use crate::filter::file_filter::{FileFilter, not_saved};
 use crate::filter::spec::FilterSpec;
 use crate::filter::spec::Location;
 use crate::filter::spec::Secret;
@@ -144,39 +144,17 @@ pub(crate) struct LockedFile {
     name: String,
 }
 
-/// A function that locks a filter file.
-type Take = fn(&Path, Wait) -> Result<Lock, StoreError>;
-
 impl LockedFile {
     /// Waits for other writers to finish. The filter need not exist yet.
     ///
     /// Must be called before signal handlers are installed, so that signals end the wait.
     pub(crate) fn lock(path: &Path, verbosity: Verbosity) -> Result<Self> {
         refuse_others(path)?;
-        Self::lock_by(Lock::take, path, verbosity)
-    }
-
-    /// [`lock`](Self::lock) for a file that does not exist.
-    pub(crate) fn lock_new(path: &Path, verbosity: Verbosity) -> Result<Self> {
-        let exists =
-            || Failure::at(path.display(), "already exists; choose another file, or delete it");
-        refuse_others(path)?.ok_or_else(exists)?;
-        let file = Self::lock_by(Lock::take, path, verbosity)?;
-        if file.lock.is_new() { Ok(file) } else { Err(exists()) }
-    }
-
-    /// [`lock`](Self::lock) for an existing filter.
-    pub(crate) fn lock_existing(path: &Path, verbosity: Verbosity) -> Result<Self> {
-        check_there(path)?;
-        Self::lock_by(Lock::take_existing, path, verbosity)
-    }
-
-    fn lock_by(take: Take, path: &Path, verbosity: Verbosity) -> Result<Self> {
         let name = path.display().to_string();
-        let taken = match take(path, Wait::No) {
+        let taken = match Lock::take(path, Wait::No) {
             Err(StoreError { reason: Reason::Busy, .. }) => {
                 verbosity.say(format_args!("{name}: waiting for another process"));
-                take(path, Wait::UntilFree)
+                Lock::take(path, Wait::UntilFree)
             }
             taken => taken,
         };
@@ -184,6 +162,21 @@ impl LockedFile {
             Ok(lock) => Ok(Self { lock, name }),
             Err(error) => Err(failed(name, &error)),
         }
+    }
+
+    /// [`lock`](Self::lock) for a file that does not exist.
+    pub(crate) fn lock_new(path: &Path, verbosity: Verbosity) -> Result<Self> {
+        let exists =
+            || Failure::at(path.display(), "already exists; choose another file, or delete it");
+        refuse_others(path)?.ok_or_else(exists)?;
+        let file = Self::lock(path, verbosity)?;
+        if file.lock.is_new() { Ok(file) } else { Err(exists()) }
+    }
+
+    /// [`lock`](Self::lock) for an existing filter.
+    pub(crate) fn lock_existing(path: &Path, verbosity: Verbosity) -> Result<Self> {
+        check_there(path)?;
+        Self::lock(path, verbosity)
     }
 
     /// Reports that the file has other names: appended data is visible under all of them, a new snapshot under one.
@@ -204,7 +197,7 @@ impl LockedFile {
             let options = Options::new().key(wanted.secret.key()?);
             let store = options.write_locked(self.lock, Some(move || filter));
             let store = store.map_err(|error| failed(self.name.clone(), &error))?;
-            return FileFilter::new(store, self.name, Saved::Nothing);
+            return FileFilter::new(store, self.name);
         }
         let name = self.name();
         let filter = self.open(expecting(inputs), &wanted.secret)?;
@@ -219,7 +212,7 @@ impl LockedFile {
         let (store, name) =
             (options.write_locked(self.lock, None::<fn() -> Generations>), self.name);
         let store = store.map_err(|error| failed(name.clone(), &error))?;
-        let mut filter = FileFilter::new(store, name.clone(), Saved::Before)?;
+        let mut filter = FileFilter::new(store, name.clone())?;
         check_key(secret, filter.content().hasher(), &name)?;
         check_clock(filter.content(), &name)?;
         filter.advance_clock();
@@ -228,10 +221,8 @@ impl LockedFile {
 
     /// Replaces the filter in the file with this one and these notes.
     pub(crate) fn save(self, filter: Generations, notes: FilterNotes) -> Result<()> {
-        let name = self.name();
-        let saved = if self.lock.is_new() { Saved::Nothing } else { Saved::Before };
         let replaced = Options::new().replace(self.lock, filter, notes);
-        replaced.map_err(|error| not_saved(&name, saved, &error))
+        replaced.map_err(|error| not_saved(&self.name, &error))
     }
 
     /// Prepares to replace the file by what is in `sources`, to which nobody gets more rights by it. Returns an error if

@@ -1,19 +1,21 @@
 //! Filters in memory, dropped at the end: one for a single thread, or as many shards as several threads can use. Only
 //! `dedup` has them.
+//!
+//! Each shard processes the blocks in their order, whichever thread does it, and however far the other shards are. So
+//! the answers are the same as with one thread.
 
 use crate::clock;
 use crate::filter::run_filter::{
-    Doubts, Op, Profile, RunFilter, Stop, Summary, SummaryRequest, outdated_note,
+    Op, Profile, RunFilter, Stop, Summary, SummaryRequest, outdated_note,
 };
-use crate::filter::sharding::{self, HASH_BITS};
 use crate::filter::spec::FilterSpec;
-use crate::key::{Answers, BlockKeys, Group};
+use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
 use crate::terminal::{FilterFigures, Result};
 use coua::shards::Division;
 use coua::window::{Generations, When};
-use coua::{CuckooFilter, Filter, IfPresent, Insertion};
+use coua::{BatchFull, CuckooFilter, Filter, IfPresent, Insertion, KeyHash};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,8 +46,8 @@ impl RunFilter for MemoryFilter {
         result.map_err(Stop::full)
     }
 
-    fn doubts(&self, _op: Op) -> Doubts {
-        Doubts { notes: outdated_note(&self.filter).into_iter().collect(), ..Doubts::default() }
+    fn doubts(&self, _op: Op) -> Option<String> {
+        outdated_note(&self.filter)
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
@@ -62,7 +64,7 @@ pub(super) struct ShardedMemory {
 impl ShardedMemory {
     /// Builds as many shards as `threads` can use.
     pub(super) fn new(spec: &FilterSpec, threads: NonZeroUsize) -> Result<Self> {
-        let division = sharding::division_for(threads);
+        let division = division_for(threads);
         let shards = spec.build_shards(division)?.into_iter().map(Mutex::new).collect();
         Ok(Self { shards, division })
     }
@@ -76,15 +78,20 @@ impl ShardedMemory {
         let sum = |figure: fn(&CuckooFilter) -> u64| -> u64 {
             (0..self.shards.len()).map(|number| figure(&self.shard(number))).sum()
         };
-        let items = sum(CuckooFilter::len);
-        FilterFigures {
-            items,
-            load: Some(items as f64 / sum(CuckooFilter::slots) as f64),
-            memory_bytes: sum(|shard| shard.memory_bytes() as u64),
-            hash_bits: Some(HASH_BITS),
-            false_positive_rate: Some(items as f64 / HASH_BITS.exp2()),
-            ..FilterFigures::default()
-        }
+        let bytes = sum(|shard| shard.memory_bytes() as u64);
+        figures(sum(CuckooFilter::len), sum(CuckooFilter::slots), bytes)
+    }
+}
+
+/// The figures of shards that remember all bits of each hash.
+pub(super) fn figures(items: u64, slots: u64, memory_bytes: u64) -> FilterFigures {
+    FilterFigures {
+        items,
+        load: Some(items as f64 / slots as f64),
+        memory_bytes,
+        hash_bits: Some(HASH_BITS),
+        false_positive_rate: Some(items as f64 / HASH_BITS.exp2()),
+        ..FilterFigures::default()
     }
 }
 
@@ -96,7 +103,7 @@ impl RunFilter for Arc<ShardedMemory> {
     }
 
     fn answer(&mut self, _op: Op, batch: &mut Batch) -> Result<(), Stop> {
-        sharding::merge(self.division, &batch.keys, &mut batch.answers)
+        merge(self.division, &batch.keys, &mut batch.answers)
     }
 
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
@@ -106,7 +113,7 @@ impl RunFilter for Arc<ShardedMemory> {
 
 impl Prefetch for ShardedMemory {
     fn lookup(&self, keys: &BlockKeys, answers: &mut Answers) {
-        sharding::group(self.division, keys, answers);
+        group(self.division, keys, answers);
     }
 
     fn shards(&self) -> usize {
@@ -118,7 +125,73 @@ impl Prefetch for ShardedMemory {
         group.items_before = shard.len();
         let Group { hashes, outcomes, .. } = group;
         let result = shard.insert_each(hashes, When::Now, IfPresent::Skip, outcomes);
-        sharding::stop_at_refusal(group, result);
+        stop_at_refusal(group, result);
+    }
+}
+
+/// Bits of a hash that shards remember together.
+pub(super) const HASH_BITS: f64 = 64.0;
+
+/// Enough shards to keep these threads busy: a power of two, at most 64.
+pub(super) fn division_for(threads: NonZeroUsize) -> Division {
+    Division::new(usize::BITS - (threads.get() - 1).leading_zeros())
+}
+
+/// Groups the keys of a block by shard, as the hashes that the shards see.
+pub(super) fn group(division: Division, keys: &BlockKeys, answers: &mut Answers) {
+    let groups = &mut answers.groups;
+    groups.resize_with(division.shards(), Group::default);
+    groups.iter_mut().for_each(Group::clear);
+    for hash in &keys.hashes {
+        groups[division.shard_of(*hash)].hashes.push(division.within(*hash));
+    }
+}
+
+/// Puts the answers of the groups in the order of the keys, up to the first key for which a shard had no room. The
+/// shards form one filter for the user.
+pub(super) fn merge(
+    division: Division,
+    keys: &BlockKeys,
+    answers: &mut Answers,
+) -> Result<(), Stop> {
+    let Some(shard) = merge_found(division, keys, answers) else { return Ok(()) };
+    let before = answers.groups.iter().map(|group| group.items_before).sum::<u64>();
+    let items = before + answers.count(Seen::New);
+    let mut stopped =
+        answers.groups[shard].stopped.expect("a shard without room for a key says so");
+    (stopped.done, stopped.full.items) = (answers.found.len(), items);
+    Err(Stop::full(stopped))
+}
+
+/// Merges the answers. Returns the shard that has no room, if there is one.
+fn merge_found(division: Division, keys: &BlockKeys, answers: &mut Answers) -> Option<usize> {
+    let Answers { groups, found, .. } = answers;
+    let mut outcomes: Vec<_> = groups.iter().map(|group| group.outcomes.iter()).collect();
+    found.resize(keys.hashes.len(), Seen::Unknown);
+    for (nth, hash) in keys.hashes.iter().enumerate() {
+        let shard = division.shard_of(*hash);
+        let Some(outcome) = outcomes[shard].next() else {
+            found.truncate(nth);
+            return Some(shard);
+        };
+        found[nth] = Seen::from(*outcome);
+    }
+    None
+}
+
+/// Puts the numbers of copies in the order of the keys.
+pub(super) fn merge_totals(division: Division, keys: &BlockKeys, answers: &mut Answers) {
+    let Answers { groups, totals, .. } = answers;
+    let mut of_shards: Vec<_> = groups.iter().map(|group| group.totals.iter()).collect();
+    let next = |hash: &KeyHash| of_shards[division.shard_of(*hash)].next().copied().unwrap_or(0);
+    totals.extend(keys.hashes.iter().map(next));
+}
+
+/// Drops the outcomes from the first key for which there was no room.
+pub(super) fn stop_at_refusal(group: &mut Group, result: Result<(), BatchFull>) {
+    group.stopped = result.err();
+    if let Some(stopped) = group.stopped {
+        group.outcomes.truncate(stopped.done);
     }
 }
 
@@ -141,7 +214,7 @@ mod tests {
         filter.lookup(&keys, &mut answers);
         let groups = &mut answers.groups;
         groups.iter_mut().enumerate().for_each(|(shard, group)| filter.query_shard(shard, group));
-        let result = sharding::merge(filter.division, &keys, &mut answers);
+        let result = merge(filter.division, &keys, &mut answers);
         (answers.found, result)
     }
 
@@ -195,5 +268,12 @@ mod tests {
             assert!(no_room.why.contains(&format!("{new} item")), "of both shards: {no_room:?}");
         }
         assert!(stopped.iter().all(|times| *times > 0), "each shard once: {stopped:?}");
+    }
+
+    #[test]
+    fn shards_follow_the_threads() {
+        let shards = [1, 2, 3, 4, 5, 16, 17, 64, 256, usize::MAX / 2 + 1]
+            .map(|threads| division_for(NonZeroUsize::new(threads).unwrap()).shards());
+        assert_eq!(shards, [1, 2, 4, 4, 8, 16, 32, 64, 64, 64]);
     }
 }

@@ -8,12 +8,11 @@ pub(crate) mod filter_file;
 mod memory;
 mod run_filter;
 pub(crate) mod server;
-mod sharding;
 pub(crate) mod spec;
 
 pub(crate) use counts::Counts;
 pub(crate) use filter_file::{LockedFile, check_files};
-pub(crate) use run_filter::{Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop, Summary};
+pub(crate) use run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary};
 pub(crate) use server::Address;
 pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, WindowSpec};
 

@@ -36,20 +36,19 @@ pub(crate) trait RunFilter: Debug {
     }
 
     /// Commits all changes so far, and those of the runs. The outputs contain everything that was answered.
-    fn commit(&mut self, _stage: Stage) -> Result<()> {
+    fn commit(&mut self) -> Result<()> {
         Ok(())
     }
 
     /// Removes keys from a server that were recorded, but cannot be written to the output.
     fn roll_back(&mut self) {}
 
-    /// The doubts about the answers.
-    fn doubts(&self, _op: Op) -> Doubts {
-        Doubts::default()
+    /// A message about doubtful answers.
+    fn doubts(&self, _op: Op) -> Option<String> {
+        None
     }
 
-    /// Saves all changes, unless the request says that they are committed. Returns an error if the file of a filter that
-    /// is only read has changed.
+    /// Saves all changes. Returns an error if the file of a filter that is only read has changed.
     fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary>;
 }
 
@@ -88,32 +87,12 @@ impl Profile {
     }
 }
 
-/// Doubts about the answers of a filter.
-#[derive(Debug, Default)]
-pub(crate) struct Doubts {
-    /// Messages for the user.
-    pub(crate) notes: Vec<String>,
-    /// Replies of a server were lost.
-    pub(crate) has_lost_replies: bool,
-}
-
-/// The state of a run that a commit records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// The run has begun to write its outputs.
-    Begin,
-    /// The run's position.
-    Checkpoint,
-}
-
 /// The data for a [`Summary`] that do not come from the filter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SummaryRequest {
     pub(crate) answered: Answered,
     /// Items of the filter at the beginning.
     pub(crate) items_before: u64,
-    /// All changes are committed.
-    pub(crate) is_committed: bool,
     /// Whether the figures are printed; otherwise no server is asked for them.
     pub(crate) has_report: bool,
 }
@@ -204,26 +183,22 @@ pub(crate) struct NoRoom {
     pub(crate) remedy: &'static str,
 }
 
-/// The advice for creating a filter that holds more items.
-const LARGER: &str = "raise --capacity, or use --when-full grow";
-
 impl NoRoom {
-    /// There is no memory for more items.
-    pub(crate) fn memory(items: u64) -> Self {
-        Self {
-            why: format!("cannot hold more than {}: out of memory", counted(items, "item")),
-            remedy: "use --rate with --capacity, which needs less memory",
-        }
-    }
-
     pub(crate) fn of(full: &Full) -> Self {
         let Full { items, max_items, reason, .. } = full;
         let (items, limit) = (counted(*items, "item"), grouped(*max_items));
         let end = match reason {
             FullReason::MaxItems => format!("its limit is {limit}"),
             FullReason::NoRoom => "may not grow".to_owned(),
-            _ => return Self::memory(full.items),
+            _ => {
+                let remedy = "use --rate with --capacity, which needs less memory";
+                return Self {
+                    why: format!("cannot hold more than {items}: out of memory"),
+                    remedy,
+                };
+            }
         };
-        Self { why: format!("is full: it holds {items}, and {end}"), remedy: LARGER }
+        let remedy = "raise --capacity, or use --when-full grow";
+        Self { why: format!("is full: it holds {items}, and {end}"), remedy }
     }
 }

@@ -1,10 +1,10 @@
 //! Where a filter is, and its options: from the command line.
 
-use crate::clock::{duration_text, window_text};
+use crate::clock::window_text;
 use crate::filter::server::{Address, FORM};
 use crate::terminal::{Failure, Result, counted};
 use coua::shards::Division;
-use coua::window::{AgeFrom, Clock, Generations, Window, WindowError};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
 use std::cell::OnceCell;
 use std::fmt;
@@ -180,20 +180,10 @@ impl WindowSpec {
         };
         let window = Window::new(clock, length, GENERATIONS);
         let age_from = self.age_from.unwrap_or_default();
-        window.map(|window| Some(window.counted_from(age_from))).map_err(|error| match error {
-            WindowError::Length { found, generations } if found < generations.into() => {
-                let length = if clock == Clock::Count {
-                    format!("{found}-items")
-                } else {
-                    duration_text(found)
-                };
-                let reason = format!(
-                    "{length} cannot be divided into {generations} generations; use a longer window"
-                );
-                Failure::at("--window", reason)
-            }
-            error => Failure::at("--window", error),
-        })
+        let window = window.map_err(|error| {
+            Failure::at("--window", format_args!("{error} (milliseconds or items)"))
+        })?;
+        Ok(Some(window.counted_from(age_from)))
     }
 
     /// Returns an error for options that need a window.
@@ -221,19 +211,17 @@ impl WindowSpec {
             };
             return Err(Failure::at(name, reason));
         }
-        let found = match window.clock() {
-            Clock::Count => WindowLength::Items(window.length()),
-            Clock::Arrival | Clock::Given => WindowLength::Time(window.length()),
+        let parts = window.generations().into();
+        let is_it = |length| {
+            let (length, counts) = match length {
+                WindowLength::Time(millis) => (millis, false),
+                WindowLength::Items(items) => (items, true),
+            };
+            // Windows are whole generations.
+            let whole = length.checked_next_multiple_of(parts).unwrap_or(length);
+            whole == window.length() && counts == (window.clock() == Clock::Count)
         };
-        // Windows are whole generations.
-        let whole = |length: u64| {
-            length.checked_next_multiple_of(window.generations().into()).unwrap_or(length)
-        };
-        let wanted = self.length.map(|length| match length {
-            WindowLength::Time(millis) => WindowLength::Time(whole(millis)),
-            WindowLength::Items(items) => WindowLength::Items(whole(items)),
-        });
-        if wanted.is_some_and(|length| length != found) {
+        if !self.length.is_none_or(is_it) {
             let found = window_text(window);
             let reason = format!(
                 "the existing filter has the window {found}, not that of the options; drop them, or \

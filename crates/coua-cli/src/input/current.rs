@@ -7,7 +7,6 @@ use crate::input::{Coding, Source};
 use crate::record::Places;
 use crate::runs::Checksum;
 use crate::terminal::{CancelToken, Failure, Result, Verbosity};
-use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,21 +86,10 @@ impl Current {
         }
     }
 
-    /// The file, if reading from it may wait for another process.
-    fn waiting(&self) -> Option<&File> {
-        match &self.bytes {
-            InputBytes::Opened(opened) => opened.waiting.as_deref(),
-            InputBytes::Unpacked(_) => None,
-        }
-    }
-
-    pub(super) fn would_wait(&self, stop: &CancelToken) -> bool {
-        self.waiting().is_some_and(|file| stop.would_wait(file))
-    }
-
     /// Whether bytes or the end of the input arrive within this time.
     pub(super) fn comes_within(&self, time: Duration, stop: &CancelToken) -> bool {
-        self.waiting().is_none_or(|file| stop.comes_within(file, time))
+        let InputBytes::Opened(opened) = &self.bytes else { return true };
+        opened.waiting.as_ref().is_none_or(|file| stop.comes_within(file, time))
     }
 
     /// Reads some bytes; none at the end. The failure is none if the program must stop.

@@ -9,7 +9,7 @@ use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream as XzStream};
 use lz4_flex::frame::FrameDecoder;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// The largest window of zstd, as a power of two: all that the format allows, for which `zstd --long=31` asks.
@@ -184,14 +184,20 @@ pub(crate) fn compression_of(path: &Path) -> io::Result<Option<&'static str>> {
     Ok(certain.map(|(compression, _)| compression.name))
 }
 
-/// The last decompressed bytes, at most this number, of a gzip or zstd file. Returns an error if bytes that are not
-/// compressed data follow, even zeros: decompressors stop there, or skip what comes after.
+/// The last bytes, at most this number, of a file, or of the records in a gzip or zstd file. Returns an error if bytes
+/// that are not compressed data follow, even zeros: decompressors stop there, or skip what comes after.
 pub(crate) fn last_bytes(path: &Path, most: usize) -> io::Result<Vec<u8>> {
-    let (mut last, mut rest) =
-        (Tail { most, bytes: Vec::new() }, BufReader::with_capacity(PIECE, File::open(path)?));
-    if compression_of(path)? != Some("gzip") {
-        io::copy(&mut zstd_decoder(rest)?, &mut last)?;
-        return Ok(last.bytes);
+    let (mut last, mut file) = (Tail { most, bytes: Vec::new() }, File::open(path)?);
+    let compression = compression_of(path)?;
+    if compression.is_none() {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(most as u64)))?;
+    }
+    let mut rest = BufReader::with_capacity(PIECE, file);
+    match compression {
+        Some("gzip") => {}
+        None => return io::copy(&mut rest, &mut last).map(|_| last.bytes),
+        Some(_) => return io::copy(&mut zstd_decoder(rest)?, &mut last).map(|_| last.bytes),
     }
     while !rest.fill_buf()?.is_empty() {
         if rest.buffer()[0] != GZIP {

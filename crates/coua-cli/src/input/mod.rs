@@ -274,10 +274,7 @@ impl Source {
                 file.seek(SeekFrom::Start(*begin))?;
                 Ok(file)
             }
-            Self::File(path) if fs::metadata(path).is_ok_and(|it| platform::is_fifo(&it)) => {
-                platform::open_fifo(path)
-            }
-            Self::File(path) => File::open(path),
+            Self::File(path) => platform::open_input(path),
         }
     }
 

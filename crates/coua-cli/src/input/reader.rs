@@ -114,9 +114,6 @@ impl BlockReader {
             if has_more {
                 self.current = Some(current);
             }
-            if block.share.is_none() {
-                self.budget.drop_spare();
-            }
             if !block.ends.is_empty() || block.drained || block.failure.is_some() {
                 block.consumed = self.means.consumed.load(Ordering::Relaxed);
                 block.sum = sum;
@@ -183,7 +180,7 @@ impl BlockReader {
             }
             let end = block.bytes.len().min(filled + self.block_bytes);
             let has_news = self.undrained || !block.ends.is_empty();
-            if has_news && current.would_wait(&self.means.stop) {
+            if has_news && !current.comes_within(Duration::ZERO, &self.means.stop) {
                 block.drained = true;
                 break true;
             }
@@ -256,20 +253,18 @@ impl BlockReader {
             RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => Some(
                 "contains NUL bytes, as no text does; use -0 if they end records, or pipe in the output of `iconv -f UTF-16 -t UTF-8`",
             ),
-            _ if has(b'\n') == end.contains(&b'\n') && end != b"\r\n" => None,
             RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } => {
-                let is_several = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
-                is_several.then_some(
+                let has_several = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
+                (has_several && !has(b'\n')).then_some(
                     "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`",
                 )
             }
-            _ if !has(b'\n') || memmem::find(bytes, end).is_some() => None,
-            RecordFormat::Byte(0) => {
-                Some("contains newlines, but no NUL bytes; without -0, each line is a record")
+            _ => {
+                let is_other = end == b"\r\n" || !end.contains(&b'\n');
+                (is_other && has(b'\n') && memmem::find(bytes, end).is_none()).then_some(
+                    "contains newlines, but nothing that ends records with -0 or --delimiter; without these, each line is a record",
+                )
             }
-            _ => Some(
-                "contains newlines, but not the bytes of --delimiter; without it, each line is a record",
-            ),
         }
     }
 

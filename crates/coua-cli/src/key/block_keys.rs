@@ -24,15 +24,14 @@ pub(crate) enum Missing {
     Pointer(Arc<str>),
     Match,
     Groups,
-    /// The time cannot be read: the message.
+    /// The time cannot be read, or is not believed: the message.
     Time(String),
-    TimeAhead(String),
 }
 
 impl Missing {
     /// Whether only the time is missing.
     pub(crate) fn is_about_time(&self) -> bool {
-        matches!(self, Self::Time(_) | Self::TimeAhead(_))
+        matches!(self, Self::Time(_))
     }
 }
 
@@ -53,9 +52,6 @@ impl fmt::Display for Missing {
             Self::Match => f.write_str("the regular expression does not match"),
             Self::Groups => f.write_str("no group of the regular expression matched"),
             Self::Time(reason) => f.write_str(reason),
-            Self::TimeAhead(text) => {
-                write!(f, "its time \"{}\" is in the future", text.escape_debug())
-            }
         }
     }
 }

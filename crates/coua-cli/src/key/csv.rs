@@ -11,15 +11,6 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What the first record of a file is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum FirstRecord {
-    /// A header, with the places of the wanted columns.
-    Header(Places),
-    /// A record: columns are selected by number.
-    Data,
-}
-
 /// The syntax of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
@@ -151,13 +142,13 @@ impl Columns {
         self.named().any(|column| column.numbers.is_empty())
     }
 
-    /// Decides whether the first record of a file is a header. If all columns are given by number and it has that many
+    /// The places of the wanted columns, if the first record of a file is a header. If all columns are given by number and it has that many
     /// columns, it is not; a number that is too high for it may be the name of a column. Calls `see` with every field.
     pub(crate) fn resolve(
         &mut self,
         first: &[u8],
         mut see: impl FnMut(&[u8]),
-    ) -> Result<FirstRecord, NoColumn> {
+    ) -> Result<Option<Places>, NoColumn> {
         let mut found = vec![Occurrences::default(); self.named().count()];
         let mut output = mem::take(&mut self.output);
         output.resize(output.len().max(first.len()), 0);
@@ -175,7 +166,7 @@ impl Columns {
         });
         let names_all = found.iter().all(|found| found.first.is_some());
         if !self.need_header() && (self.highest_number() <= fields || !names_all) {
-            return Ok(FirstRecord::Data);
+            return Ok(None);
         }
         let places = self.named().zip(&found).map(|(column, found)| column.places(found));
         let mut places = places.collect::<Result<Vec<_>, _>>()?;
@@ -184,7 +175,7 @@ impl Columns {
         if is_all {
             order_by_name(&mut places, &header)?;
         }
-        Ok(FirstRecord::Header(places))
+        Ok(Some(places))
     }
 
     /// The highest number among the named columns.
@@ -335,15 +326,15 @@ mod tests {
         Ok(parts.iter().map(<[u8]>::to_vec).collect())
     }
 
-    fn header(places: &[usize]) -> FirstRecord {
+    fn header(places: &[usize]) -> Places {
         let key = places.iter().copied().map(Item::One).collect();
-        FirstRecord::Header(Places { key, ..Places::default() })
+        Places { key, ..Places::default() }
     }
 
     /// Reads the header, and finds columns as it says.
     fn begin(columns: &mut Columns, first: &[u8]) {
         let resolved = columns.resolve(first, |_| {});
-        let Ok(FirstRecord::Header(places)) = resolved else { panic!("{resolved:?}") };
+        let Ok(Some(places)) = resolved else { panic!("{resolved:?}") };
         columns.use_places(&Arc::new(places));
     }
 
@@ -377,10 +368,10 @@ mod tests {
         assert_eq!(found(&mut columns("2-", COMMAS), b"a"), Err(Missing::Column(2)));
         assert_eq!(found(&mut columns("2-3", COMMAS), b"a,b"), Err(Missing::Column(3)));
         let mut named = columns("1-3", COMMAS);
-        assert_eq!(named.resolve(b"x,y,z,1-3", |_| {}), Ok(FirstRecord::Data), "places");
-        assert_eq!(named.resolve(b"x,1-3", |_| {}), Ok(header(&[2])), "a name");
+        assert_eq!(named.resolve(b"x,y,z,1-3", |_| {}), Ok(None), "places");
+        assert_eq!(named.resolve(b"x,1-3", |_| {}), Ok(Some(header(&[2]))), "a name");
         let mut mixed = columns("id,2-3", COMMAS);
-        assert_eq!(mixed.resolve(b"x,y,z,id", |_| {}), Ok(header(&[4, 2, 3])));
+        assert_eq!(mixed.resolve(b"x,y,z,id", |_| {}), Ok(Some(header(&[4, 2, 3]))));
         assert!(columns("70000", COMMAS).need_header(), "no record has that many columns");
     }
 
@@ -399,14 +390,14 @@ mod tests {
     fn columns_by_name() {
         let missing = || Err(NoColumn::Missing("id".to_owned()));
         let mut columns = columns("id,1", COMMAS);
-        assert_eq!(columns.resolve(b"name,\"id\"", |_| {}), Ok(header(&[2, 1])));
-        assert_eq!(columns.resolve(b"\xef\xbb\xbfid,x", |_| {}), Ok(header(&[1, 1])));
+        assert_eq!(columns.resolve(b"name,\"id\"", |_| {}), Ok(Some(header(&[2, 1]))));
+        assert_eq!(columns.resolve(b"\xef\xbb\xbfid,x", |_| {}), Ok(Some(header(&[1, 1]))));
         let long = [b"x".repeat(1000), b",\"\",,i\"d,id".to_vec()].concat();
-        assert_eq!(columns.resolve(&long, |_| {}), Ok(header(&[5, 1])));
+        assert_eq!(columns.resolve(&long, |_| {}), Ok(Some(header(&[5, 1]))));
         assert_eq!(columns.resolve(b"", |_| {}), missing());
         assert_eq!(columns.resolve(b"name,ID", |_| {}), missing());
-        assert_eq!(columns.resolve(b"1,x,id", |_| {}), Ok(header(&[3, 1])));
-        assert_eq!(columns.resolve(b"x,id,1", |_| {}), Ok(header(&[2, 3])), "a name wins");
+        assert_eq!(columns.resolve(b"1,x,id", |_| {}), Ok(Some(header(&[3, 1]))));
+        assert_eq!(columns.resolve(b"x,id,1", |_| {}), Ok(Some(header(&[2, 3]))), "a name wins");
         begin(&mut columns, b"name,id");
         for columns in [&mut columns.clone(), &mut columns] {
             assert_eq!(found(columns, b"a,b"), Ok(vec![b"b".to_vec(), b"a".to_vec()]));
@@ -416,14 +407,14 @@ mod tests {
     #[test]
     fn a_number_that_is_too_high_may_be_a_name() {
         let mut year = columns("2020", COMMAS);
-        assert_eq!(year.resolve(b"x,2019,2020", |_| {}), Ok(header(&[3])));
-        assert_eq!(year.resolve(b"x,2019", |_| {}), Ok(FirstRecord::Data));
+        assert_eq!(year.resolve(b"x,2019,2020", |_| {}), Ok(Some(header(&[3]))));
+        assert_eq!(year.resolve(b"x,2019", |_| {}), Ok(None));
         let mut second = columns("2", COMMAS);
-        assert_eq!(second.resolve(b"2,1", |_| {}), Ok(FirstRecord::Data), "a place");
+        assert_eq!(second.resolve(b"2,1", |_| {}), Ok(None), "a place");
         let mut always = columns("=2", COMMAS);
-        assert_eq!(always.resolve(b"2,1", |_| {}), Ok(header(&[1])));
+        assert_eq!(always.resolve(b"2,1", |_| {}), Ok(Some(header(&[1]))));
         let mut zero = columns("03", COMMAS);
-        assert_eq!(zero.resolve(b"a,b,c,03", |_| {}), Ok(header(&[4])));
+        assert_eq!(zero.resolve(b"a,b,c,03", |_| {}), Ok(Some(header(&[4]))));
     }
 
     #[test]
@@ -431,15 +422,15 @@ mod tests {
         let places = |list| columns(list, COMMAS).resolve(b"id,x,id,y[2]", |_| {});
         let ambiguous = NoColumn::Ambiguous { name: "id".to_owned(), places: [1, 3] };
         assert_eq!(places("id"), Err(ambiguous));
-        assert_eq!(places("id[2]"), Ok(header(&[3])));
-        assert_eq!(places("y[2]"), Ok(header(&[4])), "the name itself");
+        assert_eq!(places("id[2]"), Ok(Some(header(&[3]))));
+        assert_eq!(places("y[2]"), Ok(Some(header(&[4]))), "the name itself");
         assert_eq!(places("id[3]"), Err(NoColumn::Missing("id[3]".to_owned())));
     }
 
     #[test]
     fn blanks_around_names_and_quotes_in_plain_lines() {
         let mut trimmed = columns("name", Dialect { trims_names: true, ..COMMAS });
-        assert_eq!(trimmed.resolve(b"id, name ", |_| {}), Ok(header(&[2])));
+        assert_eq!(trimmed.resolve(b"id, name ", |_| {}), Ok(Some(header(&[2]))));
         let tabs = Dialect { comma: b'\t', has_quotes: false, ..COMMAS };
         let mut second = columns("2", tabs);
         assert_eq!(found(&mut second, b"\"a\t\"b\t\"c"), Ok(vec![b"\"b".to_vec()]));
@@ -464,8 +455,8 @@ mod tests {
         assert_eq!(found(&mut but("2", Some("3")), b"a,b"), Err(Missing::Column(3)));
         let many = b"x,".repeat(1000);
         assert_eq!(found(&mut but("7", None), &many).unwrap().len(), 1000);
-        assert_eq!(but("", None).resolve(b"a,b", |_| {}), Ok(FirstRecord::Data));
-        assert_eq!(but("2", None).resolve(b"a,b", |_| {}), Ok(FirstRecord::Data));
+        assert_eq!(but("", None).resolve(b"a,b", |_| {}), Ok(None));
+        assert_eq!(but("2", None).resolve(b"a,b", |_| {}), Ok(None));
         assert_eq!(but("b,c", None).resolve(b"c,b", |_| {}), Err(NoColumn::Left));
     }
 

@@ -17,24 +17,13 @@ pub(crate) enum Finder {
 impl Finder {
     pub(super) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
         match self {
-            Self::Record => {
-                parts.push(record);
-                Ok(())
-            }
-            Self::Fields(fields) => {
-                fields.find(record, parts);
-                Ok(())
-            }
-            Self::Csv(columns) => {
-                columns.find(record, parts);
-                Ok(())
-            }
-            Self::Json(pointers) => pointers.find(record, parts),
-            Self::Regex(pattern) => {
-                pattern.find(record, parts);
-                Ok(())
-            }
+            Self::Record => parts.push(record),
+            Self::Fields(fields) => fields.find(record, parts),
+            Self::Csv(columns) => columns.find(record, parts),
+            Self::Json(pointers) => return pointers.find(record, parts),
+            Self::Regex(pattern) => pattern.find(record, parts),
         }
+        Ok(())
     }
 
     /// Whether it always finds exactly one part.
@@ -119,22 +108,20 @@ impl Times {
                 }
             }
         }
-        match self.format.parse(&self.text, self.latest) {
-            Some(time) if time <= self.latest => Ok(time),
-            Some(_) => Err(Missing::TimeAhead(self.shown())),
-            None => {
-                let (shown, advice) = (self.shown(), self.format.advice(&self.text));
-                let shown = shown.escape_debug();
-                Err(Missing::Time(format!("cannot read the time \"{shown}\"{advice}")))
-            }
+        let time = self.format.parse(&self.text, self.latest);
+        if let Some(time) = time.filter(|time| *time <= self.latest) {
+            return Ok(time);
         }
+        let (shown, advice) = (self.shown(), self.format.advice(&self.text));
+        Err(Missing::Time(match time {
+            Some(_) => format!("its time \"{shown}\" is in the future"),
+            None => format!("cannot read the time \"{shown}\"{advice}"),
+        }))
     }
 
     fn shown(&self) -> String {
         let text = String::from_utf8_lossy(&self.text);
-        if text.chars().count() <= SHOWN {
-            return text.into_owned();
-        }
-        text.chars().take(SHOWN).chain("...".chars()).collect()
+        let rest = if text.chars().count() > SHOWN { "..." } else { "" };
+        text.chars().take(SHOWN).chain(rest.chars()).flat_map(char::escape_debug).collect()
     }
 }

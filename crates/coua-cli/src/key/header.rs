@@ -1,7 +1,7 @@
 //! The headers of CSV inputs, which name their columns.
 
 use crate::key::column::NoColumn;
-use crate::key::csv::{Columns, FirstRecord};
+use crate::key::csv::Columns;
 use crate::record::{Header, Places, unmarked};
 use crate::terminal::{Failure, Result};
 use coua::KeyHasher;
@@ -78,8 +78,8 @@ impl Headers {
     ) -> Result<Option<(Places, Header)>> {
         let mut names = Names::after(self.added);
         let places = match self.columns.resolve(first, |name| names.add(name)) {
-            Ok(FirstRecord::Data) => return Ok(None),
-            Ok(FirstRecord::Header(places)) => places,
+            Ok(None) => return Ok(None),
+            Ok(Some(places)) => places,
             Err(NoColumn::Left) => {
                 let reason = format_args!(
                     "--except names all columns ({}); none is left for the key",

@@ -190,7 +190,7 @@ fn push_value(text: &str, parts: &mut Parts) -> serde_json::Result<()> {
         Some(content) if !content.contains('\\') => parts.push(content.as_bytes()),
         Some(_) => {
             let mut json = serde_json::Deserializer::from_str(text);
-            parts.push(&json.deserialize_bytes(StringContent)?);
+            json.deserialize_bytes(StringContent(|content: &[u8]| parts.push(content)))?;
         }
         None if text.len() > MOST_CANONICAL => parts.push(without_blanks(text).as_bytes()),
         None => parts.push(canonical(text, MOST_LEVELS, &[]).as_bytes()),
@@ -256,18 +256,19 @@ fn without_blanks(text: &str) -> String {
     text.chars().filter(significant).collect()
 }
 
-/// The content of a string. Half a surrogate pair becomes the three bytes that UTF-8 would have for it.
-struct StringContent;
+/// Calls a function with the content of a string. Half a surrogate pair becomes the three bytes that UTF-8 would have for
+/// it.
+struct StringContent<F>(F);
 
-impl Visitor<'_> for StringContent {
-    type Value = Vec<u8>;
+impl<T, F: FnOnce(&[u8]) -> T> Visitor<'_> for StringContent<F> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a string")
     }
 
-    fn visit_bytes<E>(self, content: &[u8]) -> Result<Vec<u8>, E> {
-        Ok(content.to_vec())
+    fn visit_bytes<E>(self, content: &[u8]) -> Result<T, E> {
+        Ok(self.0(content))
     }
 }
 
@@ -316,19 +317,7 @@ impl<'de> DeserializeSeed<'de> for Name<'_> {
     type Value = bool;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<bool, D::Error> {
-        json.deserialize_bytes(self)
-    }
-}
-
-impl Visitor<'_> for Name<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a member")
-    }
-
-    fn visit_bytes<E>(self, name: &[u8]) -> Result<bool, E> {
-        Ok(name == self.0.as_bytes())
+        json.deserialize_bytes(StringContent(|name: &[u8]| name == self.0.as_bytes()))
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Filters of such keys, all of which hash as the run does.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known(Arc<[KnownFilter]>);
+pub(crate) struct Known(pub(crate) Arc<[KnownFilter]>);
 
 /// One of these filters.
 #[derive(Debug)]
@@ -38,10 +38,6 @@ impl KnownFilter {
 }
 
 impl Known {
-    pub(crate) fn new(filters: Vec<KnownFilter>) -> Self {
-        Self(filters.into())
-    }
-
     /// The hints of the filters in which no key was found.
     pub(crate) fn hints(&self) -> impl Iterator<Item = &str> {
         let unused = self.0.iter().filter(|it| !it.has_some.load(Relaxed));
@@ -102,13 +98,7 @@ impl Done {
 
 /// The records of all inputs that are done.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DoneRecords(Arc<[Done]>);
-
-impl FromIterator<Done> for DoneRecords {
-    fn from_iter<I: IntoIterator<Item = Done>>(inputs: I) -> Self {
-        Self(inputs.into_iter().collect())
-    }
-}
+pub(crate) struct DoneRecords(pub(crate) Arc<[Done]>);
 
 impl DoneRecords {
     /// Sets aside the keys of records that are done, so that they are not looked up, and nothing is written.

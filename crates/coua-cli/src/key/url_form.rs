@@ -14,61 +14,16 @@ pub(super) enum Case {
     Ignored,
 }
 
-/// Normalization of URLs beyond the standards.
+/// Normalization of URLs beyond the standards: options of which each ignores a further difference, or keeps one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(into = "String")]
-pub(crate) struct UrlForm(BTreeSet<UrlOption>);
+pub(crate) struct UrlForm(BTreeSet<String>);
 
-/// A further difference to ignore, or one to keep.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum UrlOption {
-    /// Query parameters with such a name, in which `*` matches any bytes.
-    Drop(String),
-    KeepFragment,
-    NoScheme,
-    NoSlash,
-    NoWww,
-    /// The values of parameters.
-    Shape,
-    SortQuery,
-}
+/// The options but [`DROP`].
+const OPTIONS: [&str; 6] =
+    ["keep-fragment", "no-scheme", "no-slash", "no-www", "shape", "sort-query"];
 
-const OPTIONS: [(&str, UrlOption); 6] = [
-    ("keep-fragment", UrlOption::KeepFragment),
-    ("no-scheme", UrlOption::NoScheme),
-    ("no-slash", UrlOption::NoSlash),
-    ("no-www", UrlOption::NoWww),
-    ("shape", UrlOption::Shape),
-    ("sort-query", UrlOption::SortQuery),
-];
-
-impl Display for UrlOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self, OPTIONS.iter().find(|(_, option)| option == self)) {
-            (Self::Drop(name), _) => write!(f, "drop={name}"),
-            (_, named) => f.write_str(named.map_or("", |(name, _)| name)),
-        }
-    }
-}
-
-impl From<UrlForm> for String {
-    fn from(form: UrlForm) -> Self {
-        form.to_string()
-    }
-}
-
-impl UrlOption {
-    fn parse(text: &str) -> Result<Self, String> {
-        if let Some(name) = text.strip_prefix("drop=").filter(|name| !name.is_empty()) {
-            return Ok(Self::Drop(name.to_owned()));
-        }
-        let named = OPTIONS.into_iter().find(|(name, _)| *name == text);
-        named.map(|(_, option)| option).ok_or_else(|| {
-            let all = OPTIONS.map(|(name, _)| name).join(", ");
-            format!("unknown option {text:?}; expected {all} or drop=NAME, such as drop=utm_*")
-        })
-    }
-}
+/// The beginning of an option that drops query parameters: the rest is their name, in which `*` matches any bytes.
+const DROP: &str = "drop=";
 
 /// Parses a comma-separated list.
 impl FromStr for UrlForm {
@@ -76,13 +31,23 @@ impl FromStr for UrlForm {
 
     fn from_str(list: &str) -> Result<Self, String> {
         let options = list.split(',').filter(|option| !option.is_empty());
-        options.map(UrlOption::parse).collect::<Result<_, _>>().map(Self)
+        let checked = options.map(|option| {
+            let is_drop = option.strip_prefix(DROP).is_some_and(|name| !name.is_empty());
+            if is_drop || OPTIONS.contains(&option) {
+                return Ok(option.to_owned());
+            }
+            let all = OPTIONS.join(", ");
+            Err(format!(
+                "unknown option {option:?}; expected {all} or drop=NAME, such as drop=utm_*"
+            ))
+        });
+        checked.collect::<Result<_, _>>().map(Self)
     }
 }
 
 impl Display for UrlForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let options: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        let options: Vec<_> = self.0.iter().map(String::as_str).collect();
         f.write_str(&options.join(","))
     }
 }
@@ -94,7 +59,7 @@ impl UrlForm {
         self
     }
 
-    fn has(&self, option: &UrlOption) -> bool {
+    fn has(&self, option: &str) -> bool {
         self.0.contains(option)
     }
 
@@ -102,7 +67,7 @@ impl UrlForm {
     /// in lower case; the caller lowers the rest.
     pub(super) fn append(&self, part: &[u8], case: Case, key: &mut Vec<u8>) -> Option<()> {
         let mut url = normal_url(part)?;
-        if !self.has(&UrlOption::KeepFragment) {
+        if !self.has("keep-fragment") {
             url.set_fragment(None);
         }
         if self.0.is_empty() {
@@ -115,7 +80,7 @@ impl UrlForm {
             append_normal_escapes(text.as_bytes(), &mut normal);
             key.extend_from_slice(&normal);
         };
-        if !self.has(&UrlOption::NoScheme) {
+        if !self.has("no-scheme") {
             key.extend_from_slice(url[..Position::AfterScheme].as_bytes());
             key.push(b':');
         }
@@ -124,7 +89,7 @@ impl UrlForm {
         append(self.host(&url), key);
         append(&url[Position::AfterHost..Position::BeforePath], key);
         let path = url.path();
-        let is_cut = self.has(&UrlOption::NoSlash);
+        let is_cut = self.has("no-slash");
         append(path.strip_suffix('/').filter(|_| is_cut).unwrap_or(path), key);
         if let Some(query) = url.query() {
             self.append_query(query.as_bytes(), case, key);
@@ -138,18 +103,15 @@ impl UrlForm {
     fn host<'u>(&self, url: &'u Url) -> &'u str {
         let host = &url[Position::BeforeHost..Position::AfterHost];
         let rest = host.strip_prefix("www.").filter(|rest| rest.contains('.'));
-        rest.filter(|_| self.has(&UrlOption::NoWww)).unwrap_or(host)
+        rest.filter(|_| self.has("no-www")).unwrap_or(host)
     }
 
     /// Appends what is left of a query, if anything.
     fn append_query(&self, query: &[u8], case: Case, key: &mut Vec<u8>) {
         let mut normal = Vec::new();
         append_normal_escapes(query, &mut normal);
-        let dropped = self.0.iter().filter_map(|option| match option {
-            UrlOption::Drop(pattern) => Some(pattern.clone().into_bytes()),
-            _ => None,
-        });
-        let mut dropped: Vec<_> = dropped.collect();
+        let dropped = self.0.iter().filter_map(|option| option.strip_prefix(DROP));
+        let mut dropped: Vec<_> = dropped.map(|pattern| pattern.as_bytes().to_vec()).collect();
         if case == Case::Ignored {
             // Before names are compared and sorted.
             normal.make_ascii_lowercase();
@@ -163,19 +125,16 @@ impl UrlForm {
             dropped.iter().any(|pattern| is_like(name, pattern))
         };
         let mut parameters: Vec<&[u8]> = normal.split(|byte| *byte == b'&').collect();
-        let is_changed = |option: &UrlOption| {
-            matches!(option, UrlOption::Drop(_) | UrlOption::Shape | UrlOption::SortQuery)
-        };
-        if self.0.iter().any(is_changed) {
+        if !dropped.is_empty() || self.has("shape") || self.has("sort-query") {
             parameters.retain(|parameter| !parameter.is_empty() && !is_dropped(parameter));
         }
-        if self.has(&UrlOption::Shape) {
+        if self.has("shape") {
             for parameter in &mut parameters {
                 *parameter = &parameter[..name(parameter)];
             }
             parameters.sort_unstable();
             parameters.dedup();
-        } else if self.has(&UrlOption::SortQuery) {
+        } else if self.has("sort-query") {
             // Parameters of one name keep their order, which may matter.
             parameters.sort_by_key(|parameter| &parameter[..name(parameter)]);
         }

@@ -9,7 +9,7 @@ use crate::runs::{Place, Role};
 use crate::terminal::{Failure, Result, Stream, counted, grouped, message};
 use coua_store::Folder;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::mem;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -98,11 +98,8 @@ impl Output {
 
     /// Empties a named file.
     pub(super) fn empty(&mut self) -> Result<()> {
-        let failed = |error| Failure::io(&self.name, &error);
-        // ext4 writes a truncated file to disk when it is closed: 0.2 s for a gigabyte.
-        let has_content = self.file.metadata().map_err(failed)?.len() > 0;
-        let is_emptied = self.path.is_some() && self.regular.is_some() && has_content;
-        if is_emptied { self.file.set_len(0).map_err(failed) } else { Ok(()) }
+        let is_emptied = self.path.is_some() && self.regular.is_some();
+        if is_emptied { self.set_length(0) } else { Ok(()) }
     }
 
     /// Goes to the end of a named file. If its last record lacks a separator, that is written first.
@@ -110,23 +107,15 @@ impl Output {
         let Some(path) = self.path.as_ref().filter(|_| self.regular.is_some()) else {
             return Ok(());
         };
-        let failed = |error| Failure::io(&self.name, &error);
-        let bytes = self.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        self.file.seek(SeekFrom::End(0)).map_err(|error| Failure::io(&self.name, &error))?;
         let end = self.separator.bytes();
-        let lacks_end = match self.compressor {
-            Some(_) if bytes > 0 => lacks_end_when_unpacked(path, end)?,
-            _ => lacks_end(path, bytes, end).map_err(failed)?,
-        };
+        let last = last_bytes(path, end.len()).map_err(|error| {
+            let reason = message::reason(&error);
+            let text = format_args!("cannot be appended to: {reason}; choose another output");
+            Failure::at(&self.name, text)
+        })?;
+        let lacks_end = !last.is_empty() && last != end;
         if lacks_end { self.write_separator() } else { Ok(()) }
-    }
-
-    /// Opens an existing file.
-    pub(super) fn existing(
-        path: &Path,
-        compression: OutputCompression,
-        spec: OutputSpec<'_>,
-    ) -> Result<Self> {
-        Self::new(Some(path), File::options().append(true).open(path), compression, spec)
     }
 
     /// Continues with another file, at a place of it. Returns the previous file, which is at its end.
@@ -158,11 +147,14 @@ impl Output {
     /// Truncates the file to a place.
     pub(super) fn truncate(&mut self, place: &Place) -> Result<()> {
         self.is_empty = place.offset == 0;
+        self.set_length(place.offset)
+    }
+
+    fn set_length(&self, bytes: u64) -> Result<()> {
         let failed = |error: io::Error| Failure::io(&self.name, &error);
-        if self.file.metadata().map_err(failed)?.len() == place.offset {
-            return Ok(());
-        }
-        self.file.set_len(place.offset).map_err(failed)
+        // ext4 writes a truncated file to disk when it is closed: 0.2 s for a gigabyte.
+        let is_right = self.file.metadata().map_err(failed)?.len() == bytes;
+        if is_right { Ok(()) } else { self.file.set_len(bytes).map_err(failed) }
     }
 
     /// Syncs the output, and returns its end, if that is a place.
@@ -349,25 +341,6 @@ pub(super) fn sync_name(path: &Path) -> Result<()> {
 /// The path with symbolic links resolved.
 pub(super) fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// Whether a compressed file has content that does not end with `end`. Reads the whole file. Returns an error if what
-/// is appended could not be read.
-fn lacks_end_when_unpacked(path: &Path, end: &[u8]) -> Result<bool> {
-    let last = last_bytes(path, end.len()).map_err(|error| {
-        let reason = message::reason(&error);
-        let text = format_args!("cannot be appended to: {reason}; choose another output");
-        Failure::at(path.display(), text)
-    })?;
-    Ok(!last.is_empty() && last != end)
-}
-
-/// Whether a file of `bytes` bytes is not empty and does not end with `end`.
-fn lacks_end(path: &Path, bytes: u64, end: &[u8]) -> io::Result<bool> {
-    let (mut file, mut last) = (File::open(path)?, Vec::new());
-    file.seek(SeekFrom::Start(bytes.saturating_sub(end.len() as u64)))?;
-    file.read_to_end(&mut last)?;
-    Ok(bytes > 0 && last != end)
 }
 
 /// Longer pieces are copied by `memcpy`.

@@ -11,7 +11,7 @@ pub(crate) use compress::OutputCompression;
 pub(crate) use file::Synced;
 pub(crate) use output_folder::OutputFolder;
 pub(crate) use output_spec::{
-    Destination, Destinations, OutputSpec, UsedFiles, is_filter, refuse_filter,
+    Destination, Destinations, OutputSpec, UsedFiles, has_content, is_filter, refuse_filter,
 };
 pub(crate) use records::OutputFormat;
 
@@ -56,7 +56,7 @@ impl Outputs {
 
     fn open_one(&mut self, to: &Destination, spec: OutputSpec<'_>) -> Result<()> {
         let output = if let Destination::Folder(files) = to {
-            self.per_input.insert(PerInput::new(files, spec)?).create(spec)?
+            self.per_input.insert(PerInput::new(files, spec)).create(spec)?
         } else {
             let output = Output::open(to, spec)?;
             self.check_apart(&output)?;

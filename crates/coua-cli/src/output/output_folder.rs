@@ -156,7 +156,12 @@ mod tests {
             .collect();
         let given = given.map(|text| text.parse().unwrap());
         let folder = OutputFolder::new(Path::new("to"), &files, given)?;
-        let both = folder.paths.iter().zip(&folder.compressions);
+        let word = |compression: &OutputCompression| match compression {
+            OutputCompression::None => "none".to_owned(),
+            OutputCompression::Gzip(level) => format!("gz:{level}"),
+            OutputCompression::Zstd(level) => format!("zst:{level}"),
+        };
+        let both = folder.paths.iter().zip(folder.compressions.iter().map(word));
         Ok(both.map(|(path, compression)| format!("{} {compression}", path.display())).collect())
     }
 

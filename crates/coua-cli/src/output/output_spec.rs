@@ -190,8 +190,7 @@ impl OutputSpec<'_> {
 
     /// Returns an error if records would be appended to others that are compressed in another way.
     fn check_compression(&self, path: &Path) -> Result<()> {
-        let has_content = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
-        if !self.to.appends || !has_content {
+        if !self.to.appends || !has_content(path) {
             return Ok(());
         }
         // An unreadable file is reported when it is opened.
@@ -202,15 +201,9 @@ impl OutputSpec<'_> {
             return Ok(());
         }
         let is = found.map_or("not compressed".to_owned(), |it| format!("compressed with {it}"));
-        let added = match compression {
-            OutputCompression::None => "uncompressed".to_owned(),
-            _ => compression.to_string(),
-        };
-        let option = has.map_or(String::new(), |has| {
-            format!(", or use --compress {}", has.ending().unwrap_or("none"))
-        });
-        let reason =
-            format!("is {is}, so {added} data cannot be appended; choose another output{option}");
+        let reason = format_args!(
+            "is {is}, so other data cannot be appended; choose another output, or use another --compress"
+        );
         Err(Failure::at(path.display(), reason))
     }
 }
@@ -330,11 +323,15 @@ pub(crate) fn is_filter(path: &Path) -> bool {
     !matches!(found, None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))))
 }
 
+/// Whether there is a file that is not empty.
+pub(crate) fn has_content(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
+}
+
 /// Whether a file has any decompressed bytes. Read errors are reported later.
 fn has_bytes(path: &Path, coding: Coding) -> bool {
-    let found = path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
-    if coding == Coding::Raw || !found {
-        return found;
+    if coding == Coding::Raw || !has_content(path) {
+        return has_content(path);
     }
     let first_block = |stop| {
         let format = RecordFormat::Byte(b'\n');

@@ -5,13 +5,13 @@ use super::output_folder::OutputFolder;
 use super::output_spec::OutputSpec;
 use crate::platform::Identity;
 use crate::runs::{Place, Role};
-use crate::terminal::{Failure, Result};
+use crate::terminal::{Failure, Result, message};
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::{io, mem, thread};
+use std::{mem, thread};
 
 /// Where the outputs end, and which is open. All of them exist from the beginning.
 #[derive(Debug)]
@@ -28,20 +28,8 @@ pub(super) struct PerInput {
     created: Vec<PathBuf>,
     /// The first outputs, which are locked as long as they are open here.
     locked: Vec<File>,
-    unsynced: Vec<Unsynced>,
-}
-
-/// A complete output that is perhaps not on the disk yet.
-#[derive(Debug)]
-struct Unsynced {
-    path: PathBuf,
-    file: File,
-}
-
-impl Unsynced {
-    fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(|error| Failure::write(self.path.display(), &error))
-    }
+    /// Complete outputs that are perhaps not on the disk yet.
+    unsynced: Vec<(PathBuf, File)>,
 }
 
 /// Outputs that are synced at once: a file system commits them together. On ext4, 400 small files took 1.7 s one by one,
@@ -54,34 +42,27 @@ const MOST_LOCKED: usize = 8;
 
 impl PerInput {
     /// The outputs before they are created.
-    pub(super) fn new(files: &OutputFolder, spec: OutputSpec<'_>) -> Result<Self> {
-        let start = |path: &PathBuf| {
-            let path = std::path::absolute(path);
-            let path = path.map_err(|error| Failure::io("--output-dir", &error))?;
-            Ok(Place::start(Role::Output, &path))
-        };
-        Ok(Self {
+    pub(super) fn new(files: &OutputFolder, spec: OutputSpec<'_>) -> Self {
+        let mut places = spec.to.file_places();
+        places.retain(|place| place.role == Role::Output);
+        Self {
             files: files.clone(),
-            places: files.paths.iter().map(start).collect::<Result<_>>()?,
+            places,
             current: 0,
             threads: spec.threads,
             is_followed: spec.is_followed,
             created: Vec::new(),
             locked: Vec::new(),
             unsynced: Vec::new(),
-        })
+        }
     }
 
     /// Creates files and folders, and opens the first output; none is emptied yet. Syncs their folders if a filter will
     /// remember the records.
     pub(super) fn create(&mut self, spec: OutputSpec<'_>) -> Result<Output> {
-        let (mut folders, mut known) = (HashSet::new(), HashSet::new());
+        let mut known = HashSet::new();
         for path in self.files.paths.clone() {
-            if let Some(folder) = path.parent()
-                && folders.insert(folder.to_owned())
-            {
-                self.create_folder(folder)?;
-            }
+            self.create_folder(path.parent().unwrap_or(Path::new("")))?;
             let (name, file) = (path.display().to_string(), self.create_file(&path)?);
             let identity = Identity::of(&file).map_err(|error| Failure::io(&name, &error))?;
             let identity = identity.ok_or_else(|| not_regular(&path))?;
@@ -99,7 +80,8 @@ impl PerInput {
             let is_first = folders.insert(resolved(path).parent().map(Path::to_owned));
             if is_first { sync_name(path) } else { Ok(()) }
         })?;
-        Output::existing(&self.files.paths[0], self.files.compressions[0], spec)
+        let (path, compression) = (&self.files.paths[0], self.files.compressions[0]);
+        Output::new(Some(path), File::options().append(true).open(path), compression, spec)
     }
 
     fn create_folder(&mut self, folder: &Path) -> Result<()> {
@@ -111,12 +93,13 @@ impl PerInput {
         }
         match fs::create_dir(folder) {
             Ok(()) => self.created.push(folder.to_owned()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let reason = "--output-dir: is a file, not a folder: name another folder";
-                return Err(Failure::at(folder.display(), reason));
+            // Another process was faster.
+            Err(_) if folder.is_dir() => {}
+            Err(error) => {
+                let reason = message::reason(&error);
+                let what = format_args!("--output-dir: no folder: {reason}; name another folder");
+                return Err(Failure::at(folder.display(), what));
             }
-            Err(error) => return Err(Failure::io(folder.display(), &error)),
         }
         Ok(())
     }
@@ -187,7 +170,7 @@ impl PerInput {
             output.set_compression(self.files.compressions[next], self.threads)?;
             let file = output.switch(&self.files.paths[next], &self.places[next])?;
             if self.is_followed {
-                self.unsynced.push(Unsynced { path, file });
+                self.unsynced.push((path, file));
             }
             if self.unsynced.len() == SYNCED_AT_ONCE {
                 self.sync()?;
@@ -199,11 +182,12 @@ impl PerInput {
     /// Syncs all complete outputs.
     pub(super) fn sync(&mut self) -> Result<()> {
         let unsynced = mem::take(&mut self.unsynced);
+        let sync = |(path, file): &(PathBuf, File)| {
+            file.sync_data().map_err(|error| Failure::write(path.display(), &error))
+        };
         thread::scope(|scope| {
-            let started: Vec<_> = unsynced
-                .iter()
-                .map(|it| thread::Builder::new().spawn_scoped(scope, || it.sync()))
-                .collect();
+            let start = |it| thread::Builder::new().spawn_scoped(scope, move || sync(it));
+            let started: Vec<_> = unsynced.iter().map(start).collect();
             started.into_iter().try_for_each(|thread| {
                 let thread = thread.map_err(|error| Failure::io("threads", &error))?;
                 thread.join().unwrap_or_else(|defect| resume_unwind(defect))

@@ -1,7 +1,7 @@
 //! Free threads take the next step of some block.
 
 use super::interface::{Batch, Flow, Pipeline, Prefetch};
-use super::state::{Awaited, PipelineState, Task, Thread, Waiters};
+use super::state::{Awaited, PipelineState, Task, Waiters};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Result};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,7 @@ impl<'o> Schedule<'o> {
         let _end = End(self);
         let mut state = self.state();
         while !state.has_ended {
-            let task = state.task(Thread::Other);
+            let task = state.task(None);
             state = self.step(state, task, None);
         }
     }
@@ -63,7 +63,7 @@ impl<'o> Schedule<'o> {
                     ready => Ok(ready),
                 };
             }
-            let task = state.task(Thread::Answering);
+            let task = state.task(Some(Awaited::Block));
             state = self.step(state, task, Some(Awaited::Block));
         }
     }

@@ -69,14 +69,6 @@ pub(super) enum Awaited {
     Writing,
 }
 
-/// The thread that asks for a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Thread {
-    /// The answering thread: ready blocks wait for it, so it reads only if there is none.
-    Answering,
-    Other,
-}
-
 impl Task<'_> {
     pub(super) fn run(&mut self, prefetch: &dyn Prefetch) {
         match self {
@@ -134,9 +126,10 @@ impl<'o> PipelineState<'o> {
         self.blocks.len() + self.sink.answered.len() < self.most_blocks()
     }
 
-    /// The task nearest to the output. A thread that cannot read must not wait for blocks to hash.
-    pub(super) fn task(&mut self, thread: Thread) -> Option<Task<'o>> {
-        let is_other = thread == Thread::Other;
+    /// The task nearest to the output, for the answering thread if it has `awaited` something: ready blocks wait for it, so
+    /// it reads only if there is none. A thread that cannot read must not wait for blocks to hash.
+    pub(super) fn task(&mut self, awaited: Option<Awaited>) -> Option<Task<'o>> {
+        let is_other = awaited.is_none();
         if is_other
             && self.blocks.unhashed() < self.threads
             && let Some(task) = self.read_task()

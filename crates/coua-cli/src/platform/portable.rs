@@ -1,21 +1,13 @@
-//! The same without Unix: no named pipes, and no check whether a read would wait.
-//!
-//! Interrupts are noticed within a tenth of a second. They do not wake a read that waits for a pipe: a second
-//! interrupt ends the program.
+//! The same without Unix: no named pipes, no check whether a read would wait, and no signals: an interrupt ends the
+//! program, and a filter file is as at the last checkpoint.
 
 use same_file::Handle;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs::{File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-
-/// Time between checks for an interrupt.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// Always false: the linker sets a sufficient stack size.
 pub(crate) fn has_less_stack(_bytes: u64) -> bool {
@@ -39,14 +31,9 @@ impl NoWaker {
         Ok(())
     }
 
-    /// Unknown here.
-    pub(crate) fn comes_within(&self, _file: &File, _time: Duration) -> bool {
-        true
-    }
-
-    /// Unknown here; records are flushed as soon as they are complete.
-    pub(crate) fn would_wait(_file: &File) -> bool {
-        true
+    /// Unknown here. Records are flushed as soon as they are complete.
+    pub(crate) fn comes_within(&self, _file: &File, time: Duration) -> bool {
+        !time.is_zero()
     }
 }
 
@@ -81,15 +68,11 @@ fn identity(handle: &Handle) -> (u64, u64) {
 }
 
 pub(crate) fn standard_input() -> io::Result<File> {
-    same_stream(Handle::stdin()?)
+    Handle::stdin()?.as_file().try_clone()
 }
 
 pub(crate) fn standard_output() -> io::Result<File> {
-    same_stream(Handle::stdout()?)
-}
-
-fn same_stream(handle: Handle) -> io::Result<File> {
-    handle.as_file().try_clone()
+    Handle::stdout()?.as_file().try_clone()
 }
 
 /// Unknown here.
@@ -106,11 +89,7 @@ pub(crate) fn change_time(_metadata: &Metadata) -> (i64, i64) {
     (0, 0)
 }
 
-pub(crate) fn is_fifo(_metadata: &Metadata) -> bool {
-    false
-}
-
-pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
+pub(crate) fn open_input(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
@@ -138,28 +117,13 @@ pub(crate) fn closed_at_start(_stream: usize) -> bool {
     false
 }
 
-/// Calls `end` with each interrupt from now on, in a separate thread. No signal requests a report here.
+/// Calls neither function: there are no signals here.
+#[expect(clippy::unnecessary_wraps, reason = "it may fail on Unix")]
 pub(crate) fn listen(
-    mut end: impl FnMut(i32) + Send + 'static,
+    _end: impl FnMut(i32) + Send + 'static,
     _report: impl FnMut() + Send + 'static,
 ) -> io::Result<()> {
-    let mut flags = Vec::new();
-    for signal in [SIGINT, SIGTERM] {
-        let flag = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(signal, flag.clone())?;
-        flags.push((signal, flag));
-    }
-    let work = move || {
-        loop {
-            thread::sleep(BETWEEN_LOOKS);
-            for (signal, flag) in &flags {
-                if flag.swap(false, Ordering::Relaxed) {
-                    end(*signal);
-                }
-            }
-        }
-    };
-    thread::Builder::new().name("signals".to_owned()).spawn(work).map(drop)
+    Ok(())
 }
 
 /// Ends the process at once.

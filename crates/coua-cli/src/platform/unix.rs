@@ -2,7 +2,7 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
-use rustix::io::{Errno, fcntl_getfd, write};
+use rustix::io::{Errno, fcntl_getfd, retry_on_intr, write};
 use rustix::process::{Resource, getrlimit};
 use rustix::stdio;
 use rustix::termios::tcgetwinsize;
@@ -52,34 +52,18 @@ impl Waker {
 
     /// Waits until `file` can be read, or the thread must wake.
     pub(crate) fn wait_readable(&self, file: &File) -> io::Result<()> {
-        loop {
-            let mut both =
-                [PollFd::new(file, PollFlags::IN), PollFd::new(&self.receiver, PollFlags::IN)];
-            match poll(&mut both, None) {
-                Err(Errno::INTR) => {}
-                result => return Ok(result.map(drop)?),
-            }
-        }
+        Ok(retry_on_intr(|| self.poll(file, None)).map(drop)?)
     }
 
     /// Whether `file` can be read, or the thread must wake, within this time.
     pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
-        let time = Timespec {
-            tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: time.subsec_nanos().into(),
-        };
-        let mut both =
-            [PollFd::new(file, PollFlags::IN), PollFd::new(&self.receiver, PollFlags::IN)];
         // If it cannot be told, the read will tell.
-        poll(&mut both, Some(&time)) != Ok(0)
+        self.poll(file, time.try_into().ok()) != Ok(0)
     }
 
-    /// Whether reading from `file` would wait.
-    pub(crate) fn would_wait(file: &File) -> bool {
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut one = [PollFd::new(file, PollFlags::IN)];
-        // If it cannot be told, the read will tell.
-        poll(&mut one, Some(&at_once)) == Ok(0)
+    fn poll(&self, file: &File, time: Option<Timespec>) -> Result<usize, Errno> {
+        let both = [PollFd::new(file, PollFlags::IN), PollFd::new(&self.receiver, PollFlags::IN)];
+        poll(&mut { both }, time.as_ref())
     }
 }
 
@@ -91,10 +75,8 @@ pub(crate) fn terminal_width() -> Option<usize> {
 
 /// Waits until a pipe or terminal takes more bytes.
 pub(crate) fn wait_writable(file: &File) -> io::Result<()> {
-    match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    let wait = || poll(&mut [PollFd::new(file, PollFlags::OUT)], None);
+    Ok(retry_on_intr(wait).map(drop)?)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
@@ -147,14 +129,11 @@ pub(crate) fn change_time(metadata: &Metadata) -> (i64, i64) {
     (metadata.ctime(), metadata.ctime_nsec())
 }
 
-pub(crate) fn is_fifo(metadata: &Metadata) -> bool {
-    metadata.file_type().is_fifo()
-}
-
-/// Opens a named pipe without waiting for a writer; a later wait can be ended by a signal.
-pub(crate) fn open_fifo(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    File::options().read(true).custom_flags(flags).open(path)
+/// Opens a file to read it; a named pipe without waiting for a writer: a later wait can be ended by a signal.
+pub(crate) fn open_input(path: &Path) -> io::Result<File> {
+    let is_fifo = path.metadata().is_ok_and(|found| found.file_type().is_fifo());
+    let flags = if is_fifo { OFlags::NONBLOCK } else { OFlags::empty() };
+    File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 /// Creates a file that no other user may read.

@@ -3,7 +3,6 @@
 
 use crate::runs::Checksum;
 use crate::terminal::{Failure, Result};
-use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Bytes in a block, unless a record is longer. Block, hashes and answers together fit the
@@ -179,13 +178,7 @@ impl Block {
 
     fn resize(&mut self, size: usize, name: &str, budget: &Arc<Budget>) -> Result<()> {
         if size >= GIANT_BLOCK {
-            let (share, buffer) = budget.share(self.share.take(), size);
-            self.share = Some(share);
-            if let Some(mut buffer) = buffer {
-                buffer[..self.bytes.len()].copy_from_slice(&self.bytes);
-                self.bytes = buffer;
-                return Ok(());
-            }
+            self.share = Some(budget.share(self.share.take(), size));
         }
         let more = size - self.bytes.len();
         let room = self.bytes.try_reserve_exact(more);
@@ -196,10 +189,11 @@ impl Block {
 
     /// Frees the memory of a giant record. Returns whether the block held one.
     pub(crate) fn shrink(&mut self) -> bool {
-        let Some(share) = self.share.take() else { return false };
-        share.give_back(mem::take(&mut self.bytes));
-        *self = Self::default();
-        true
+        let is_giant = self.share.is_some();
+        if is_giant {
+            *self = Self::default();
+        }
+        is_giant
     }
 
     /// Forgets the records from this place on.
@@ -225,23 +219,12 @@ impl Block {
 /// is processed.
 const MOST: usize = 64 << 20;
 
-/// Bytes of the largest buffer that is kept for the next giant record.
-const LARGEST_SPARE: usize = MOST / 2;
-
 /// The memory budget of the grown blocks of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    state: Mutex<BudgetState>,
-    returned: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct BudgetState {
     /// Bytes of all shares.
-    bytes: usize,
-    /// The buffer of a block that has returned its share, for the next one: with one giant record after the other,
-    /// new memory from the system would cost more than reading them.
-    spare: Vec<u8>,
+    bytes: Mutex<usize>,
+    returned: Condvar,
 }
 
 /// The share of one block, until it is dropped.
@@ -253,48 +236,25 @@ pub(crate) struct Share {
 
 impl Budget {
     /// Replaces the block's share by one of the given size. Waits until others have returned
-    /// enough; they do not depend on the waiting thread, which is the only one that takes shares. If there is a large
-    /// enough spare buffer, the share includes it.
-    pub(crate) fn share(
-        self: &Arc<Self>,
-        instead_of: Option<Share>,
-        bytes: usize,
-    ) -> (Share, Option<Vec<u8>>) {
+    /// enough; they do not depend on the waiting thread, which is the only one that takes shares.
+    fn share(self: &Arc<Self>, instead_of: Option<Share>, bytes: usize) -> Share {
         drop(instead_of);
-        let mut state = self.state();
-        while !fits(state.bytes, bytes) {
-            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.bytes();
+        while !fits(*others, bytes) {
+            others = self.returned.wait(others).unwrap_or_else(PoisonError::into_inner);
         }
-        let spare = mem::take(&mut state.spare);
-        let spare = Some(spare).filter(|it| it.len() >= bytes && fits(state.bytes, it.len()));
-        let bytes = spare.as_ref().map_or(bytes, Vec::len);
-        state.bytes += bytes;
-        (Share { budget: self.clone(), bytes }, spare)
+        *others += bytes;
+        Share { budget: self.clone(), bytes }
     }
 
-    /// Drops the buffer that is kept for the next giant record: no such record came.
-    pub(crate) fn drop_spare(&self) {
-        drop(mem::take(&mut self.state().spare));
-    }
-
-    fn state(&self) -> MutexGuard<'_, BudgetState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Share {
-    /// Returns the share and its buffer.
-    pub(crate) fn give_back(self, buffer: Vec<u8>) {
-        let mut state = self.budget.state();
-        if (state.spare.len()..=LARGEST_SPARE).contains(&buffer.len()) {
-            state.spare = buffer;
-        }
+    fn bytes(&self) -> MutexGuard<'_, usize> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.state().bytes -= self.bytes;
+        *self.budget.bytes() -= self.bytes;
         self.budget.returned.notify_one();
     }
 }
@@ -336,33 +296,17 @@ mod tests {
     #[test]
     fn who_waits_goes_on_when_enough_is_given_back() {
         let budget = Arc::new(Budget::default());
-        let [first, second] = [0; 2].map(|_| budget.share(None, MOST / 2).0);
+        let [first, second] = [0; 2].map(|_| budget.share(None, MOST / 2));
         let (sender, shares) = mpsc::channel();
         thread::scope(|scope| {
-            scope.spawn(|| sender.send(budget.share(None, MOST / 2).0).unwrap());
+            scope.spawn(|| sender.send(budget.share(None, MOST / 2)).unwrap());
             drop(first);
             let third = shares.recv().unwrap();
-            assert_eq!(budget.state().bytes, MOST);
-            let smaller = budget.share(Some(third), MOST / 4).0;
-            assert_eq!(budget.state().bytes, MOST / 4 * 3);
+            assert_eq!(*budget.bytes(), MOST);
+            let smaller = budget.share(Some(third), MOST / 4);
+            assert_eq!(*budget.bytes(), MOST / 4 * 3);
             drop((second, smaller));
         });
-        assert_eq!(budget.state().bytes, 0);
-    }
-
-    #[test]
-    fn a_buffer_goes_to_the_next_giant_if_it_comes_at_once() {
-        let budget = Arc::new(Budget::default());
-        let give_back = |bytes| budget.share(None, bytes).0.give_back(vec![7; bytes]);
-        let spare = |bytes| budget.share(None, bytes).1.map(|it| it.len());
-        give_back(3000);
-        assert_eq!([spare(2000), spare(2000)], [Some(3000), None]);
-        give_back(3000);
-        assert_eq!([spare(4000), spare(2000)], [None, None], "too small, and in nobody's way");
-        give_back(3000);
-        budget.drop_spare();
-        assert_eq!(spare(2000), None);
-        give_back(LARGEST_SPARE + 1);
-        assert_eq!((spare(2000), budget.state().bytes), (None, 0));
+        assert_eq!(*budget.bytes(), 0);
     }
 }

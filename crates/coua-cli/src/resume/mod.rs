@@ -10,21 +10,11 @@ mod run_plan;
 pub(crate) use recorder::{Recorder, RunEnd};
 pub(crate) use run_plan::{Mode, Plan, ResumeJob, ResumeOptions};
 
-use crate::filter::{Counts, RunFilter, Stage};
+use crate::filter::RunFilter;
 use crate::output::Outputs;
 use crate::runs::{Role, Run};
-use crate::terminal::{Failure, Result, counted, grouped};
+use crate::terminal::{Failure, Result, counted};
 use coua_store::Notes as FilterNotes;
-use run_plan::counts_of;
-
-/// A run that begins or is resumed.
-#[derive(Default)]
-pub(crate) struct Started {
-    /// The recorder, if the filter remembers runs.
-    pub(crate) recorder: Option<Recorder>,
-    /// The counters so far.
-    pub(crate) counts: Counts,
-}
 
 /// The most bytes of a run's state and its framing in the file.
 const REST: u64 = 4096;
@@ -39,8 +29,8 @@ impl ResumeJob<'_> {
         filter: &mut dyn RunFilter,
         plan: Plan,
         outputs: &mut Outputs,
-    ) -> Result<Started> {
-        let Some(runs) = filter.runs() else { return Ok(Started::default()) };
+    ) -> Result<Option<Recorder>> {
+        let Some(runs) = filter.runs() else { return Ok(None) };
         let before = runs.clone();
         let Plan { mut run, is_continued, replaced, .. } = plan;
         let is_it = |number: &&u64| is_continued && before.by_number[number].has_files_of(&run);
@@ -55,20 +45,19 @@ impl ResumeJob<'_> {
             outputs.begin(self.output_spec.to)?;
         }
         runs.by_number.retain(|number, _| !replaced.contains(number));
-        let mut started = Started { recorder: None, counts: counts_of(&run) };
         // Other commands would count a part twice if they cannot be resumed.
-        if run.job.is_dedup() || !run.is_stream() {
-            let mut recorder = Recorder::new(run, number, runs, self);
+        let is_recorded = run.job.is_dedup() || !run.is_stream();
+        let mut recorder = is_recorded.then(|| Recorder::new(run, number, runs, self));
+        if let Some(recorder) = &mut recorder {
             recorder.is_repeatable |= !replaced.is_empty();
             if !is_continued && !written.is_empty() {
-                recorder.record(runs, outputs.sync()?, &started.counts);
+                recorder.record(runs, outputs.sync()?, &recorder.counts);
             }
-            started.recorder = Some(recorder);
         }
         if !written.is_empty() && before != *runs {
-            filter.commit(Stage::Begin)?;
+            filter.commit()?;
         }
-        Ok(started)
+        Ok(recorder)
     }
 
     /// Whether a run is small enough to be recorded. Says so if it is not, or returns an error with `--resume`.
@@ -88,12 +77,9 @@ fn excess(run: &Run) -> Option<String> {
     let (bytes, files) = (run.fixed_note().len() as u64 + REST, run.places.len());
     (files > MOST_PLACES || bytes > FilterNotes::MOST_BYTES).then(|| {
         format!(
-            "the positions and names of {} take up to {}, but a filter remembers at most {} files and {} bytes of a \
-             run; use fewer at a time, or a folder with a shorter name",
+            "it has {} with {} of names, more than a filter remembers of a run; use fewer at a time",
             counted(files as u64, "file"),
-            counted(bytes, "byte"),
-            grouped(MOST_PLACES as u64),
-            grouped(FilterNotes::MOST_BYTES)
+            counted(bytes, "byte")
         )
     })
 }

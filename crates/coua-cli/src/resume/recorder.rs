@@ -3,8 +3,8 @@
 //! In each input the first records are done, so any input may have grown when the run is resumed.
 
 use super::excess;
-use super::run_plan::{Mode, ResumeJob, USUAL_TIME};
-use crate::filter::{Counts, RunFilter, Stage};
+use super::run_plan::{Mode, ResumeJob, USUAL_TIME, counts_of};
+use crate::filter::{Counts, RunFilter};
 use crate::key::{Done, DoneRecords};
 use crate::output::Synced;
 use crate::record::{Block, BlockEnd, RecordFormat};
@@ -32,6 +32,8 @@ pub(crate) struct Recorder {
     number: Option<u64>,
     /// The run is remembered after its end, so that the same command with --resume does nothing.
     pub(super) is_repeatable: bool,
+    /// The counters at its beginning.
+    pub(crate) counts: Counts,
     /// The inputs have paused: nothing follows that could make a checkpoint due later.
     has_paused: bool,
     /// The inputs, if they can be read again.
@@ -57,10 +59,12 @@ impl Recorder {
     pub(super) fn new(run: Run, number: Option<u64>, runs: &mut Runs, job: &ResumeJob<'_>) -> Self {
         let every = job.options.every.unwrap_or(USUAL_TIME);
         let inputs = run.inputs().map(|place| Position { place: place.clone(), met: 0 }).collect();
+        let counts = counts_of(&run);
         let is_noted = number.is_some() || !run.places.is_empty() && excess(&run).is_none();
         Self {
             is_repeatable: job.options.mode == Mode::Resume || run.outputs().next().is_some(),
             number: is_noted.then(|| runs.add(number, run)),
+            counts,
             has_paused: false,
             inputs,
             current: 0,
@@ -73,7 +77,7 @@ impl Recorder {
 
     /// The records that the previous run has done.
     pub(crate) fn done(&self) -> DoneRecords {
-        self.inputs.iter().map(Position::done).collect()
+        DoneRecords(self.inputs.iter().map(Position::done).collect())
     }
 
     /// Enters a block.
@@ -145,14 +149,13 @@ impl Recorder {
         }
         self.is_repeatable = true;
         let began = Instant::now();
-        filter.commit(Stage::Checkpoint)?;
+        filter.commit()?;
         let rest = if self.every.is_zero() { 0 } else { SHARE - 1 };
         self.due = Instant::now() + self.every.max(rest * began.elapsed());
         Ok(())
     }
 
-    /// Records the end of a run, for the next commit. Returns whether the run is left as it is, because it can be
-    /// resumed; its progress is then committed.
+    /// Records the end of a run, for the next commit. A run that ends early, and can be resumed, is left as it is.
     pub(crate) fn end(
         mut self,
         ending: RunEnd,
@@ -160,17 +163,16 @@ impl Recorder {
         name: &str,
         synced: Synced,
         counts: &Counts,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         if ending == RunEnd::Whole {
             self.end_before(self.inputs.len())?;
         }
-        let Some(runs) = filter.runs() else { return Ok(false) };
+        let Some(runs) = filter.runs() else { return Ok(()) };
         self.record(runs, synced, counts);
-        if ending == RunEnd::Early && self.is_resumable() {
-            return filter.commit(Stage::Checkpoint).map(|()| true);
+        if ending == RunEnd::Whole || !self.is_resumable() {
+            self.record_end(name, runs);
         }
-        self.record_end(name, runs);
-        Ok(false)
+        Ok(())
     }
 
     /// Records the progress of the run, for the next commit.

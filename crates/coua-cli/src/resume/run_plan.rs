@@ -5,7 +5,7 @@
 
 use crate::filter::{Counts, Profile};
 use crate::input::is_compressed;
-use crate::output::OutputSpec;
+use crate::output::{OutputSpec, has_content};
 use crate::platform::Identity;
 use crate::runs::{CHANGED, Checksum, JobSpec, Place, Role, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted};
@@ -45,27 +45,13 @@ impl ResumeOptions {
         match self.mode {
             Mode::Resume => Some("--resume"),
             Mode::Restart => Some("--restart"),
-            Mode::New => self.every_option(),
+            Mode::New => self.every.map(|_| "--checkpoint-every"),
         }
     }
-
-    /// The option for the time between checkpoints, if it is given.
-    pub(crate) fn every_option(&self) -> Option<&'static str> {
-        self.every.map(|_| "--checkpoint-every")
-    }
-}
-
-/// The runs to undo.
-#[derive(Debug, Default)]
-pub(crate) struct Undo {
-    /// Their numbers.
-    pub(crate) runs: Vec<u64>,
-    /// Their outputs, with the records that they added to the filter, up to these places.
-    pub(crate) outputs: Vec<(Run, Place)>,
 }
 
 /// How the run begins.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// The run at its start, or where earlier runs of the job have come to.
     pub(crate) run: Run,
@@ -73,26 +59,24 @@ pub(crate) struct Plan {
     pub(crate) is_continued: bool,
     /// The numbers of runs that it replaces.
     pub(super) replaced: Vec<u64>,
-    /// The runs that are undone before this one begins.
-    pub(crate) undo: Undo,
+    /// The numbers of runs that are undone before this one begins.
+    pub(crate) undone: Vec<u64>,
+    /// Their outputs, with the records that they added to the filter, up to these places.
+    pub(crate) undone_outputs: Vec<(Run, Place)>,
 }
 
 impl Plan {
     /// The places at which outputs are cut off, each with the run that has written to there.
     pub(crate) fn cuts(&self) -> impl Iterator<Item = (&Run, &Place)> {
         let continued = self.run.outputs().filter(|_| self.is_continued);
-        let undone = self.undo.outputs.iter().map(|(run, place)| (run, place));
+        let undone = self.undone_outputs.iter().map(|(run, place)| (run, place));
         continued.map(|place| (&self.run, place)).chain(undone)
     }
 }
 
 /// A run that begins, for comparison with remembered runs.
-#[derive(Debug)]
 pub(crate) struct ResumeJob<'a> {
-    /// The filter's name, for messages.
-    filter: String,
-    /// The filter holds items.
-    has_items: bool,
+    filter: &'a Profile,
     /// The run at its start.
     pub(super) run: Run,
     /// Why it can never be resumed, if so. It then has no inputs.
@@ -106,25 +90,23 @@ pub(crate) struct ResumeJob<'a> {
 impl<'a> ResumeJob<'a> {
     /// `inputs` is `None` if one of them is not a file with a name.
     pub(crate) fn new(
-        filter: &Profile,
+        filter: &'a Profile,
         options: &'a ResumeOptions,
         inputs: Option<Vec<PathBuf>>,
         output_spec: OutputSpec<'a>,
         verbosity: Verbosity,
     ) -> Self {
-        let obstacle = if inputs.is_none() {
-            Some("every input must be a named file, because it is read again")
-        } else if !output_spec.to.are_files() {
-            Some("every output must be a named file (-o), because it is truncated")
-        } else {
-            None
+        let are_files = output_spec.to.are_files();
+        let obstacle = match inputs {
+            None => Some("every input must be a named file, because it is read again"),
+            _ if are_files => None,
+            _ => Some("every output must be a named file (-o), because it is truncated"),
         };
         let inputs = inputs.filter(|_| obstacle.is_none()).unwrap_or_default();
         let inputs = inputs.iter().map(|path| Place::start(Role::Input, path));
         let places = inputs.chain(output_spec.to.file_places()).collect();
         let run = Run { job: options.spec.clone(), places, ..Run::default() };
-        let (filter, has_items) = (filter.name.clone(), filter.items > 0);
-        Self { filter, has_items, run, obstacle, output_spec, options, verbosity }
+        Self { filter, run, obstacle, output_spec, options, verbosity }
     }
 
     /// How the run begins. Returns an error if it must not begin.
@@ -137,10 +119,12 @@ impl<'a> ResumeJob<'a> {
         if let Some(earlier) = earlier {
             return Ok(earlier);
         }
-        let restarts = self.options.mode == Mode::Restart;
-        let undo = if restarts { self.to_undo(runs)? } else { Undo::default() };
+        let mut plan = Plan { run: self.run.clone(), ..Plan::default() };
+        if self.options.mode == Mode::Restart {
+            self.undo(runs, &mut plan)?;
+        }
         runs.newest().try_for_each(|run| self.check_again(run))?;
-        self.check_outputs(runs, &undo.outputs)?;
+        self.check_outputs(runs, &plan.undone_outputs)?;
         // The same run is done anew, unless this one appends to what that one wrote. If an unfinished run were resumed
         // later, it would cut what this run writes.
         let is_anew = |run: &Run| self.is_same(run) && !self.output_spec.to.appends;
@@ -148,9 +132,9 @@ impl<'a> ResumeJob<'a> {
         let shares = |run: &Run| run.outputs().any(|place| ours.contains(&file(place)));
         let is_replaced = |run: &Run| is_anew(run) || !run.has_ended && shares(run);
         let replaced = runs.by_number.iter();
-        let replaced = replaced.filter(|(it, run)| is_replaced(run) || undo.runs.contains(it));
-        let replaced = replaced.map(|(number, _)| *number).collect();
-        Ok(Plan { run: self.run.clone(), is_continued: false, replaced, undo })
+        let replaced = replaced.filter(|(it, run)| is_replaced(run) || plan.undone.contains(it));
+        plan.replaced = replaced.map(|(number, _)| *number).collect();
+        Ok(plan)
     }
 
     /// Whether a run has the job and the files of this one.
@@ -174,7 +158,7 @@ impl<'a> ResumeJob<'a> {
             (Some((run, place)), true) => !run.is_stream() || place.bytes_after() > 0,
             (None, true) => false,
             // With --resume, the output may be of this job, but with another filter.
-            (_, false) => self.has_items || self.options.mode == Mode::Resume,
+            (_, false) => self.filter.items > 0 || self.options.mode == Mode::Resume,
         };
         let is_harmed = is_kept && has_content(&output.path);
         if is_harmed { Err(self.kept(output, interrupted)) } else { Ok(()) }
@@ -182,20 +166,20 @@ impl<'a> ResumeJob<'a> {
 
     /// The failure for an output with content that must be kept. `interrupted` is the run that wrote it, up to a place.
     fn kept(&self, output: &Place, interrupted: Option<(&Run, Place)>) -> Failure {
-        let (filter, job, mode) = (&self.filter, &self.run.job, self.options.mode);
+        let (filter, job, mode) = (&self.filter.name, &self.run.job, self.options.mode);
         let appends = self.output_spec.to.appends;
         let resumes = interrupted.as_ref().is_some_and(|(run, _)| !run.is_stream());
         let is_new = job.is_dedup() && !appends && mode != Mode::Restart;
         let may_append = is_new && !resumes && !job.has("output-dir");
         let may_restart = is_new && self.output_spec.used.has_filter();
-        let advice = match (may_append, may_restart) {
-            (false, false) => "move the file away",
-            (true, false) => "append with --append, or move the file away",
-            (false, true) => "start over with --restart, or move the file away",
-            (true, true) => {
-                "append with --append, start over with --restart, or move the file away"
-            }
-        };
+        let ways = [
+            (resumes, "continue that run with --resume, "),
+            (may_append, "append with --append, "),
+            (may_restart, "start over with --restart, "),
+        ];
+        let ways: String =
+            ways.into_iter().filter(|(is_possible, _)| *is_possible).map(|(_, way)| way).collect();
+        let or = if ways.is_empty() { "" } else { "or " };
         let what = match interrupted {
             Some((run, place)) if appends && !resumes => format!(
                 "{filter} does not know {} at its end, which an interrupted {} wrote; cut them off with \
@@ -210,8 +194,7 @@ impl<'a> ResumeJob<'a> {
             }
             None => format!("is not emptied, because {filter} holds items"),
         };
-        let resume = if resumes { "continue that run with --resume, or " } else { "" };
-        Failure::at(output.path.display(), format!("{what}; {resume}{advice}"))
+        Failure::at(output.path.display(), format!("{what}; {ways}{or}move the file away"))
     }
 
     /// Returns an error if this run would count records twice that the same run has done.
@@ -224,7 +207,7 @@ impl<'a> ResumeJob<'a> {
         let reason = format!(
             "an interrupted {name} has done {records}, which would count twice; continue with --resume"
         );
-        Err(Failure::at(&self.filter, reason))
+        Err(Failure::at(&self.filter.name, reason))
     }
 
     /// The work of earlier runs of this job, if they are known. Returns an error if it cannot be continued.
@@ -243,7 +226,7 @@ impl<'a> ResumeJob<'a> {
         for (name, step) in steps(&self.run) {
             let step = if let Some((age, earlier)) = known.get(&name) {
                 used.insert(*age);
-                self.check_step(&step, earlier, same[*age].1)?;
+                Self::check_step(&step, earlier, same[*age].1)?;
                 *earlier
             } else {
                 step.1.map_or(Ok(()), |output| self.check_content(output, runs))?;
@@ -258,7 +241,7 @@ impl<'a> ResumeJob<'a> {
         }
         let (_, newest) = same[0];
         for output in shared_outputs(newest) {
-            self.check_output(output, newest)?;
+            Self::check_output(output, newest)?;
             outputs.push(output.clone());
         }
         Ok(Some(self.continued(inputs, outputs, &used, &same)))
@@ -281,10 +264,7 @@ impl<'a> ResumeJob<'a> {
         used: &BTreeSet<usize>,
         same: &[(&u64, &Run)],
     ) -> Plan {
-        let counts = used.iter().map(|age| counts_of(same[*age].1)).reduce(|mut sum, counts| {
-            sum.add(&counts);
-            sum
-        });
+        let counts = used.iter().map(|age| counts_of(same[*age].1)).reduce(Counts::and);
         let records = inputs.iter().map(|input| input.records).sum();
         let has_more = inputs.iter().any(|input| input.bytes_after() > 0);
         let places = inputs.into_iter().chain(outputs).collect();
@@ -295,7 +275,7 @@ impl<'a> ResumeJob<'a> {
         let is_covered = |other: &Run| steps(other).all(|(name, _)| ours.contains(&name));
         let replaced = same.iter().filter(|(_, other)| is_covered(other));
         let replaced = replaced.map(|(number, _)| **number).collect();
-        Plan { run, is_continued: true, replaced, undo: Undo::default() }
+        Plan { run, is_continued: true, replaced, ..Plan::default() }
     }
 
     /// The same run, if it has ended, nothing is left to do, and its outputs hold the results. Says so, or that an output
@@ -309,12 +289,12 @@ impl<'a> ResumeJob<'a> {
         let mut ended = runs.by_number.iter().rev();
         let (number, run) = ended
             .find(|(_, run)| run.has_ended && self.is_same(run) && run.inputs().all(is_done))?;
-        let (name, filter) = (run.name(), &self.filter);
+        let (name, filter) = (run.name(), &self.filter.name);
         if run.outputs().all(|output| check_written(run, output).is_ok()) {
             let again = if run.job.is_dedup() { " (--restart does it again)" } else { "" };
             self.verbosity.say(format_args!("{name}: is finished already; nothing to do{again}"));
             let (run, replaced) = (run.clone(), vec![*number]);
-            return Some(Plan { run, is_continued: true, replaced, undo: Undo::default() });
+            return Some(Plan { run, is_continued: true, replaced, ..Plan::default() });
         }
         let is_lost = |place: &&Place| place.offset > 0 && !has_content(&place.path);
         let lost = run.outputs().find(is_lost)?.path.display();
@@ -325,20 +305,9 @@ impl<'a> ResumeJob<'a> {
         None
     }
 
-    /// The advice for starting the job over.
-    fn other_way(&self) -> &'static str {
-        if self.run.job.is_dedup() && !self.output_spec.to.appends {
-            "start over with --restart"
-        } else if self.run.outputs().next().is_some() {
-            "choose another output"
-        } else {
-            "leave out --resume to process all records"
-        }
-    }
-
-    /// The work to undo before the run begins. Returns an error if the effects on the filter are uncertain.
-    fn to_undo(&self, runs: &Runs) -> Result<Undo> {
-        let (mut undo, mut known) = (Undo::default(), HashSet::new());
+    /// Plans the work to undo before the run begins. Returns an error if the effects on the filter are uncertain.
+    fn undo(&self, runs: &Runs, plan: &mut Plan) -> Result<()> {
+        let mut known = HashSet::new();
         let ours: HashSet<_> = self.run.outputs().map(file).collect();
         let is_ours = |place: &Place| ours.contains(&file(place));
         for (number, run) in runs.by_number.iter().rev() {
@@ -348,7 +317,7 @@ impl<'a> ResumeJob<'a> {
             }
             let failed = |obstacle: String| {
                 let reason = format!("--restart: cannot undo {}: {obstacle}", run.name());
-                Failure::at(&self.filter, reason)
+                Failure::at(&self.filter.name, reason)
             };
             self.check_undoable(run).map_err(|obstacle| failed(obstacle.to_owned()))?;
             // Its records would be forgotten, and stand there still.
@@ -360,7 +329,7 @@ impl<'a> ResumeJob<'a> {
                     "it also wrote {other}, which is no output now; {way}"
                 )));
             }
-            undo.runs.push(*number);
+            plan.undone.push(*number);
             // What an output held before a run appended to it is not undone.
             let outputs = run.outputs().filter(|_| !run.job.has("append"));
             for place in outputs.filter(|it| it.role == Role::Output || is_ours(it)) {
@@ -372,11 +341,11 @@ impl<'a> ResumeJob<'a> {
                         let path = place.path.display();
                         failed(format!("{path}: {moved}; restore it, or leave out --restart"))
                     })?;
-                    undo.outputs.push((run.clone(), place.clone()));
+                    plan.undone_outputs.push((run.clone(), place.clone()));
                 }
             }
         }
-        Ok(undo)
+        Ok(())
     }
 
     fn check_undoable(&self, run: &Run) -> Result<(), &'static str> {
@@ -394,16 +363,15 @@ impl<'a> ResumeJob<'a> {
 
     /// Returns an error if an input, or its own output, no longer begins with what an earlier run processed, or has
     /// another output now. Reads compressed inputs completely.
-    fn check_step(&self, step: &JobStep<'_>, earlier: &JobStep<'_>, of: &Run) -> Result<()> {
+    fn check_step(step: &JobStep<'_>, earlier: &JobStep<'_>, of: &Run) -> Result<()> {
         let (input, output) = *earlier;
-        check_input(input).map_err(|moved| self.moved(input, &moved))?;
+        check_input(input).map_err(|moved| Self::moved(input, &moved))?;
         let Some((output, new)) = output.zip(step.1) else { return Ok(()) };
         if output.path == new.path {
-            return self.check_output(output, of);
+            return Self::check_output(output, of);
         }
         let reason = format!(
-            "--resume: its output was {}, and would be {} with these inputs; choose another folder for those of \
-             other folders",
+            "--resume: its output was {}, and would be {} with these inputs; choose another folder",
             output.path.display(),
             new.path.display()
         );
@@ -411,27 +379,23 @@ impl<'a> ResumeJob<'a> {
     }
 
     /// Returns an error if an output does not hold what was written, or others have added to it.
-    fn check_output(&self, output: &Place, of: &Run) -> Result<()> {
-        check_written(of, output).map_err(|moved| self.moved(output, &moved))
+    fn check_output(output: &Place, of: &Run) -> Result<()> {
+        check_written(of, output).map_err(|moved| Self::moved(output, &moved))
     }
 
-    fn moved(&self, place: &Place, moved: &str) -> Failure {
-        let reason = format!("--resume: {moved}; restore it, or {}", self.other_way());
+    fn moved(place: &Place, moved: &str) -> Failure {
+        let reason = format_args!("--resume: {moved}; restore it, or leave out --resume");
         Failure::at(place.path.display(), reason)
     }
 
     /// Returns an error if an interrupted run of the same files had other options: that run is probably meant.
     fn check_options(&self, run: &Run) -> Result<()> {
-        if run.has_ended || run.records == 0 || !run.has_files_of(&self.run) {
+        let is_meant = run.job.command == self.run.job.command && run.has_files_of(&self.run);
+        if run.has_ended || run.records == 0 || !is_meant {
             return Ok(());
         }
-        run.job.first_difference(&self.run.job).map_or(Ok(()), |option| {
-            let reason = format!(
-                "--{option} differs from the interrupted {}; use the same options",
-                run.name()
-            );
-            Err(Failure::at("--resume", reason))
-        })
+        let reason = format!("an interrupted {} had other options; use the same", run.name());
+        Err(Failure::at("--resume", reason))
     }
 }
 
@@ -486,8 +450,4 @@ pub(super) fn counts_of(run: &Run) -> Counts {
 /// The file of an output, whatever its names.
 fn file(place: &Place) -> Result<Identity, &Path> {
     Identity::at(&place.path).ok_or(&place.path)
-}
-
-fn has_content(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
 }

@@ -1,12 +1,12 @@
 //! The job of a command with records, and the effects of an earlier run to undo first.
 
-use crate::filter::{FilterSpec, Location, Op, Profile, RunFilter, Stage, Stop};
+use crate::filter::{FilterSpec, Location, Op, Profile, RunFilter, Stop};
 use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
 use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
 use crate::record::Block;
-use crate::resume::{Mode, Plan, ResumeJob, ResumeOptions, Started};
+use crate::resume::{Mode, Plan, Recorder, ResumeJob, ResumeOptions};
 use crate::runs::{Place, Role, Runs};
 use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity, counted};
 use std::collections::BTreeMap;
@@ -152,9 +152,9 @@ impl Job {
         profile: &Profile,
         spec: OutputSpec<'_>,
         outputs: &mut Outputs,
-    ) -> Result<Started> {
+    ) -> Result<Option<Recorder>> {
         let Some(options) = &self.resume else {
-            return outputs.begin(&self.to).map(|()| Started::default());
+            return outputs.begin(&self.to).map(|()| None);
         };
         let inputs = self.reading.inputs.files();
         let job = ResumeJob::new(profile, options, inputs, spec, self.running.verbosity);
@@ -163,7 +163,7 @@ impl Job {
             if profile.items > 0 {
                 job.check_outputs(&Runs::default(), &[])?;
             }
-            return outputs.begin(&self.to).map(|()| Started::default());
+            return outputs.begin(&self.to).map(|()| None);
         };
         let plan = job.plan(runs)?;
         for (run, place) in plan.cuts() {
@@ -176,7 +176,7 @@ impl Job {
     /// Removes the records that the runs to undo have added, and marks these runs as undone, in one commit. Only then
     /// may their outputs be emptied.
     fn undo(&self, filter: &mut dyn RunFilter, profile: &Profile, plan: &Plan) -> Result<()> {
-        for (run, output) in &plan.undo.outputs {
+        for (run, output) in &plan.undone_outputs {
             // The filter does not remember what an interrupted run has written after its last checkpoint.
             let failed = |error| Failure::io(output.path.display(), &error);
             let file = File::options().write(true).open(&output.path).map_err(failed)?;
@@ -185,10 +185,10 @@ impl Job {
                 self.reading.forget(filter, profile, output, self.to.coding(&output.path))?;
             }
         }
-        let Some(runs) = filter.runs().filter(|_| !plan.undo.runs.is_empty()) else {
+        let Some(runs) = filter.runs().filter(|_| !plan.undone.is_empty()) else {
             return Ok(());
         };
-        let undone = runs.by_number.iter_mut().filter(|(it, _)| plan.undo.runs.contains(it));
+        let undone = runs.by_number.iter_mut().filter(|(it, _)| plan.undone.contains(it));
         for (_, run) in undone {
             if run.records > 0 && !run.has_files_of(&plan.run) {
                 let (run, records) = (run.name(), counted(run.records, "record"));
@@ -197,7 +197,7 @@ impl Job {
             }
             run.undo();
         }
-        filter.commit(Stage::Begin)
+        filter.commit()
     }
 }
 
@@ -261,12 +261,16 @@ impl InputPlan {
     /// Surveys all inputs, and checks the headers of CSV files.
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
         let inputs = self.inputs.survey(self.until)?;
-        if let (Some(headers), Until::End) = (self.headers(mixing), self.until) {
-            let (stop, consumed) = (Arc::new(CancelToken::new()?), Arc::default());
-            let (inputs, format) = (self.inputs.clone(), self.hashing.format.clone());
-            BlockReader::new(inputs, format, Some(headers), stop, consumed).check_headers()?;
+        if self.begun.is_some() && self.until == Until::End {
+            self.reader(self.inputs.clone(), mixing)?.check_headers()?;
         }
         Ok(inputs)
+    }
+
+    /// Reads files as the inputs are read.
+    pub(super) fn reader(&self, files: Inputs, mixing: Mixing) -> Result<BlockReader> {
+        let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
+        Ok(BlockReader::new(files, format, self.headers(mixing), stop, Arc::default()))
     }
 
     /// The expected headers of CSV inputs, if the format is CSV.
@@ -284,9 +288,7 @@ impl InputPlan {
         self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, comment));
         for (file, coding) in files {
             let inputs = Inputs::new(&[file.to_path_buf()], *coding);
-            let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
-            let headers = self.begun.take();
-            let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
+            let mut reader = self.reader(inputs, Mixing::Refused)?;
             let mut block = Block::default();
             reader.next_block(&mut block)?;
             if let Some(failure) = block.failure {
@@ -321,9 +323,7 @@ impl InputPlan {
         coding: Coding,
     ) -> Result<()> {
         let inputs = Inputs::new(slice::from_ref(&output.path), coding);
-        let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
-        let format = self.hashing.format.clone();
-        let mut reader = BlockReader::new(inputs, format, headers, stop, Arc::default());
+        let mut reader = self.reader(inputs, Mixing::Allowed)?;
         let mut batch = Batch::default();
         while reader.next_block(&mut batch.block)? {
             if let Some(failure) = batch.block.failure.take() {

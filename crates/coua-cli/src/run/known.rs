@@ -1,17 +1,16 @@
 //! The files of `--known`: records, and filters.
 
 use super::job::InputPlan;
+use super::session::KeyCensus;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
-use crate::input::BlockReader;
-use crate::key::{Hashing, Known, KnownFilter, MissingKey, Mixing, Reason};
+use crate::key::{Hashing, Known, KnownFilter, Mixing};
 use crate::output::is_filter;
 use crate::pipeline::Batch;
-use crate::terminal::{CancelToken, Failure, Result, Verbosity, counted};
+use crate::terminal::{Failure, Result, Verbosity};
 use coua::window::Generations;
 use coua::{CuckooFilter, KeyHasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 impl InputPlan {
     /// Makes the keys in these files, which are records or filters, count as seen.
@@ -32,7 +31,7 @@ impl InputPlan {
             let records = self.known_records(&files, hasher, verbosity)?;
             known.push(KnownFilter::new(records, None));
         }
-        self.hashing.known = Known::new(known);
+        self.hashing.known = Known(known.into());
         Ok(())
     }
 
@@ -70,12 +69,9 @@ impl InputPlan {
         let mut hashing = Hashing { hasher, known: Known::default(), ..self.hashing.clone() };
         let inputs = self.inputs.others(paths);
         inputs.survey(self.until)?;
-        let (stop, headers) = (Arc::new(CancelToken::new()?), self.headers(Mixing::Allowed));
-        let mut reader =
-            BlockReader::new(inputs, hashing.format.clone(), headers, stop, Arc::default());
+        let mut reader = self.reader(inputs, Mixing::Allowed)?;
         reader.warn(verbosity);
-        let (mut batch, mut has_key, mut first) = (Batch::default(), false, None);
-        let mut without_key = 0;
+        let (mut batch, mut census) = (Batch::default(), KeyCensus::default());
         while reader.next_block(&mut batch.block).map_err(|failure| {
             if hashing.keys.csv().is_some() { with_remedy(failure) } else { failure }
         })? {
@@ -83,36 +79,16 @@ impl InputPlan {
             if let Some(failure) = batch.block.failure.take() {
                 return Err(failure);
             }
-            has_key |= batch.keys.may_have_keys();
-            first = first.or_else(|| first_without_key(&batch));
-            let lacks_key = |it: &&MissingKey| matches!(it.reason, Reason::Missing(_));
-            without_key += batch.keys.missing_keys.iter().filter(lacks_key).count() as u64;
+            census.count(&batch, batch.block.len());
             filter.insert_unique_batch(&batch.keys.hashes).map_err(no_memory)?;
         }
-        match first {
-            Some(first) if !has_key && hashing.on_missing.is_none() => {
-                let reason = "no record of --known has a key; fix the option that selects keys, or add --missing";
-                Err(with_remedy(Failure::at(first, reason)))
-            }
-            first => {
-                if let Some(first) = first {
-                    let records = counted(without_key, "record");
-                    verbosity.say(format_args!(
-                        "--known: {records} without a key cannot be known (first: {first})"
-                    ));
-                }
-                Ok(filter.into())
-            }
+        census.check(&hashing).map_err(with_remedy)?;
+        if let Some(first) = &census.first {
+            let lacking = census.lacking();
+            verbosity.say(format_args!("--known: {lacking} cannot be known (first: {first})"));
         }
+        Ok(filter.into())
     }
-}
-
-/// The first record of a block that lacks a key, and the reason.
-fn first_without_key(Batch { block, keys, .. }: &Batch) -> Option<String> {
-    keys.missing_keys.iter().find_map(|it| match &it.reason {
-        Reason::Missing(missing) => Some(format!("{}: {missing}", block.record_name(it.record))),
-        _ => None,
-    })
 }
 
 /// The failure of a file of --known that has no keys as the inputs have them.

@@ -4,24 +4,69 @@ mod job;
 mod known;
 mod rest;
 mod session;
-mod two_passes;
 mod work;
 
 pub(crate) use job::{InputPlan, Job, Running, Threads};
 pub(crate) use work::Pass;
 
-use crate::filter::{self, Counts, Doubts, Op, Profile, RunFilter, Summary};
+use crate::filter::copies::{Copies, CopiesPass, SecondPassPlan, nothing_printed};
+use crate::filter::{self, Counts, NoRoom, Op, Profile, RunFilter, Summary};
+use crate::key::Known;
 use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::Pipeline;
-use crate::resume::{self, Recorder, Started};
+use crate::resume::{self, Recorder};
 use crate::terminal::{Exit, Failure, Result, caught_signal};
 use session::Session;
+use std::mem;
+use std::sync::Arc;
 use work::Outcome;
 
 impl Job {
     /// Processes records, for commands that do nothing else.
     pub(crate) fn run(self) -> Result<Exit> {
         Pass::of(self)?.finish(Exit::Success)
+    }
+
+    /// Processes records in two passes.
+    pub(crate) fn run_twice(mut self, plan: SecondPassPlan) -> Result<Exit> {
+        let used = self.prepare()?;
+        // The inputs are read only when the outputs can be written.
+        let outputs = Outputs::open(self.output_spec(&used))?;
+        self.reading.inputs.others(&self.known).survey(self.reading.until)?;
+        self.reading.inputs.make_rereadable()?;
+        let used = self.prepare()?;
+        let before = self.reading.inputs.states()?;
+        let threads = self.running.threads.number(&used.inputs);
+        let copies = Arc::new(Copies::new(&self.filter, threads, plan)?);
+        if !self.known.is_empty() {
+            let verbosity = self.running.verbosity;
+            self.reading.know(&self.known, copies.hasher(), &self.filter, verbosity)?;
+            self.known.clear();
+        }
+        let mut known = Known::default();
+        if plan.counts {
+            // Records with a known key are counted too.
+            mem::swap(&mut known, &mut self.reading.hashing.known);
+        }
+        let (reading, filter) = (self.reading.clone(), self.filter.clone());
+        let first = Self::new(self.op, reading, None, filter, self.running);
+        let first = Pass::tally(first, &used, Box::new(CopiesPass::First(copies.clone())))?;
+        if let Some(no_room) = first.outcome.no_room() {
+            return Err(nothing_printed(no_room));
+        }
+        if caught_signal().is_some() {
+            return Ok(Exit::Success.or_signal());
+        }
+        self.reading.inputs.check_states(&before)?;
+        let session = first.session;
+        let inputs = self.reading.inputs.clone();
+        let filter = Box::new(copies.second_pass(known.clone())?);
+        let mut second = Pass::over(self, &used, filter, outputs, Some(session.second()?))?;
+        inputs.check_states(&before)?;
+        if plan.counts {
+            second.job.reading.hashing.known = known;
+        }
+        second.finish(Exit::Success)
     }
 }
 
@@ -56,8 +101,8 @@ impl Pass {
             times.believe(window.step());
         }
         let spec = job.output_spec(used);
-        let started = job.begin(&mut *filter, &profile, spec, &mut outputs)?;
-        let Started { recorder, counts } = started;
+        let recorder = job.begin(&mut *filter, &profile, spec, &mut outputs)?;
+        let counts = recorder.as_ref().map_or_else(Counts::default, |it| it.counts);
         // The outputs of an interrupted run are already truncated to its last checkpoint.
         let begun = job.to.begun().iter().map(Option::is_some).collect();
         let session = match session {
@@ -136,19 +181,15 @@ impl Pass {
             // A signal may have ended the wait for the server.
             return Err(Failure::ending(Exit::Error.or_signal(), &self.profile.name, left));
         }
-        let doubts = self.filter.doubts(op);
-        doubts.notes.iter().for_each(|note| self.job.running.verbosity.say(note));
-        let refusal = self.refusal(&doubts);
+        self.filter.doubts(op).iter().for_each(|note| self.job.running.verbosity.say(note));
+        let refusal = self.refusal();
         let is_early = self.outcome.is_full() || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
         let Self { job, mut filter, profile, session, recorder, counts, synced, .. } = self;
-        let mut request = counts.summary_request(job.running.figures);
+        let request = counts.summary_request(job.running.figures);
         let closed = recorder
-            .map_or(Ok(false), |it| it.end(how, &mut *filter, &profile.name, synced, &counts))
-            .and_then(|is_committed| {
-                request.is_committed = is_committed;
-                filter.finish(request)
-            });
+            .map_or(Ok(()), |it| it.end(how, &mut *filter, &profile.name, synced, &counts))
+            .and_then(|()| filter.finish(request));
         let summary = match (closed, &refusal) {
             (Err(failure), Some(_)) => {
                 failure.report_if_unsynced()?;
@@ -165,16 +206,27 @@ impl Pass {
     }
 
     /// The failure if there was no room for a record.
-    fn refusal(&mut self, doubts: &Doubts) -> Option<Failure> {
+    fn refusal(&mut self) -> Option<Failure> {
+        let Outcome::Full { record, no_room: NoRoom { why, remedy } } = &self.outcome else {
+            return None;
+        };
         let is_resumable = self.recorder.as_ref().is_some_and(Recorder::is_resumable);
-        let remedy = self.filter.runs().map(|_| {
-            if is_resumable {
+        let remedy = match self.filter.runs() {
+            None => remedy,
+            Some(_) if is_resumable => {
                 "make room with `coua remove`, then run the same command with --resume"
-            } else {
-                "make room with `coua remove`, then continue from that record"
             }
-        });
-        self.outcome.refusal(self.job.op, &self.profile, doubts, remedy)
+            Some(_) => "make room with `coua remove`, then continue from that record",
+        };
+        let state = match self.job.op {
+            Op::Dedup if !self.profile.is_saved => "printed",
+            Op::Dedup => "printed and in the filter",
+            _ => "in the filter",
+        };
+        let reason = format!(
+            "{why}; stopped at {record} (earlier records are {state}; this and later ones are not); {remedy}"
+        );
+        Some(Failure::ending(Exit::Full, &self.profile.name, reason))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::job::InputPlan;
 use crate::filter::{Op, Profile, RunFilter};
-use crate::input::{BlockReader, Coding, bytes_from};
+use crate::input::{Coding, bytes_from};
 use crate::key::{Mixing, Seen};
 use crate::pipeline::Batch;
 use crate::record::RecordFormat;
@@ -75,9 +75,7 @@ impl InputPlan {
         let bytes = bytes_from(&place.path, place.offset, coding, &stop).map_err(failed)?;
         let mut rest = RestBytes { bytes, next: Vec::new(), at: 0, end: None };
         let inputs: Vec<PathBuf> = run.inputs().map(|input| input.path.clone()).collect();
-        let (inputs, headers) = (self.inputs.others(&inputs), self.headers(Mixing::Allowed));
-        let mut reader =
-            BlockReader::new(inputs, format.clone(), headers, stop.clone(), Arc::default());
+        let mut reader = self.reader(self.inputs.others(&inputs), Mixing::Allowed)?;
         let (mut batch, mut last) = (Batch::default(), None);
         // A failure of an input is reported when the run comes there.
         while !rest.is_empty() && matches!(reader.next_block(&mut batch.block), Ok(true)) {

@@ -25,12 +25,54 @@ pub(super) struct Session {
     /// The records answered so far, including those without a key, but not CSV headers.
     records: u64,
     bytes: u64,
-    without_key: u64,
+    census: KeyCensus,
+}
+
+/// The records that lack a key.
+#[derive(Debug, Default)]
+pub(super) struct KeyCensus {
     /// Whether a record had a key (also one of another shard or a known one), or may get one with its end.
-    some_key: bool,
-    first_without_key: Option<String>,
-    /// Whether a readable time is the only thing that all of them lack.
-    only_times: bool,
+    has_keys: bool,
+    without_key: u64,
+    /// The first of them, and what it lacks.
+    pub(super) first: Option<String>,
+    /// Whether one of them lacks more than a readable time.
+    lacks_more: bool,
+}
+
+impl KeyCensus {
+    /// Counts the records of a block before this place.
+    pub(super) fn count(&mut self, Batch { block, keys, .. }: &Batch, place: usize) {
+        self.has_keys |= keys.may_have_keys();
+        for it in keys.missing_keys.iter().take_while(|it| it.record < place) {
+            let Reason::Missing(missing) = &it.reason else { continue };
+            self.without_key += 1;
+            self.lacks_more |= !missing.is_about_time();
+            let words = || format!("{}: {missing}", block.record_name(it.record));
+            self.first.get_or_insert_with(words);
+        }
+    }
+
+    /// What they lack.
+    pub(super) fn lacking(&self) -> String {
+        let records = counted(self.without_key, "record");
+        format!("{records} without a {}", if self.lacks_more { "key" } else { "usable time" })
+    }
+
+    /// Returns an error if no record had a key, and no option covers such records.
+    pub(super) fn check(&self, hashing: &Hashing) -> Result<()> {
+        let is_said = hashing.on_missing.is_some();
+        let Some(first) = self.first.as_ref().filter(|_| !self.has_keys && !is_said) else {
+            return Ok(());
+        };
+        let records = counted(self.without_key, "record");
+        let reason = if self.lacks_more {
+            format!("no key in {records}; fix the option that selects keys, or add --missing")
+        } else {
+            format!("no usable time in {records}; fix --time-field or --time-format")
+        };
+        Err(Failure::at(first, reason))
+    }
 }
 
 impl Session {
@@ -66,10 +108,7 @@ impl Session {
             threads,
             records: 0,
             bytes: 0,
-            without_key: 0,
-            some_key: false,
-            first_without_key: None,
-            only_times: true,
+            census: KeyCensus::default(),
         })
     }
 
@@ -98,27 +137,17 @@ impl Session {
         let Batch { block, keys, .. } = batch;
         self.records += place as u64;
         self.bytes += place.checked_sub(1).map_or(0, |last| block.ends[last]) as u64;
-        self.some_key |= keys.may_have_keys();
-        for missing_key in keys.missing_keys.iter().take_while(|it| it.record < place) {
-            let missing = match &missing_key.reason {
-                Reason::Missing(missing) => missing,
-                Reason::Known | Reason::Done => continue,
-                Reason::Header(_) | Reason::Comment | Reason::OtherShard => {
-                    // The record does not belong to this run.
-                    self.records -= 1;
-                    continue;
-                }
-            };
-            self.without_key += 1;
-            self.only_times &= missing.is_about_time();
-            let words = || format!("{}: {missing}", block.record_name(missing_key.record));
-            self.first_without_key.get_or_insert_with(words);
-        }
+        self.census.count(batch, place);
+        let before = keys.missing_keys.iter().take_while(|it| it.record < place);
+        let is_other =
+            |reason| matches!(reason, &Reason::Header(_) | Reason::Comment | Reason::OtherShard);
+        // These do not belong to the run.
+        self.records -= before.filter(|it| is_other(&it.reason)).count() as u64;
     }
 
     /// Whether a record had a key.
     pub(super) fn has_keys(&self) -> bool {
-        self.some_key
+        self.census.has_keys
     }
 
     /// Updates the progress.
@@ -133,9 +162,8 @@ impl Session {
         if read.is_ok() {
             self.check_keys(job)?;
         }
-        let Some(first) = &self.first_without_key else { return read };
-        let records = counted(self.without_key, "record");
-        let what = if self.only_times { "usable time" } else { "key" };
+        let Some(first) = &self.census.first else { return read };
+        let lacking = self.census.lacking();
         let fate = match job.op {
             Op::Add | Op::AddNew => "not added",
             Op::Remove => "not removed",
@@ -145,29 +173,14 @@ impl Session {
             _ if job.reading.keeps_missing() => "passed through",
             _ => "dropped",
         };
-        job.running
-            .verbosity
-            .say(format_args!("{records} without a {what} {fate} (first: {first})"));
+        job.running.verbosity.say(format_args!("{lacking} {fate} (first: {first})"));
         read
     }
 
     /// Returns an error if no record had a key, and no option covers such records.
     pub(super) fn check_keys(&self, job: &Job) -> Result<()> {
-        let is_said = job.reading.hashing.on_missing.is_some();
-        let Some(first) = self.first_without_key.as_ref().filter(|_| !self.some_key && !is_said)
-        else {
-            return Ok(());
-        };
-        if caught_signal().is_some() {
-            return Ok(());
-        }
-        let records = counted(self.without_key, "record");
-        let reason = if self.only_times {
-            format!("no usable time in {records}; fix --time-field or --time-format")
-        } else {
-            format!("no key in {records}; fix the option that selects keys, or add --missing")
-        };
-        Err(Failure::at(first, reason))
+        let is_stopped = caught_signal().is_some();
+        if is_stopped { Ok(()) } else { self.census.check(&job.reading.hashing) }
     }
 
     /// Prints the figures to standard error. `write_answers` adds those of the answers.
@@ -181,9 +194,9 @@ impl Session {
         report.number("records", "records", self.records);
         report.bytes("bytes", "bytes", self.bytes);
         write_answers(&mut report);
-        report.field("without_key", self.without_key);
-        let without_key = (self.without_key > 0).then(|| grouped(self.without_key));
-        report.row_if_any("without key", without_key);
+        let without_key = self.census.without_key;
+        report.field("without_key", without_key);
+        report.row_if_any("without key", (without_key > 0).then(|| grouped(without_key)));
         filter.write_report(&mut report);
         report.measure("seconds", "seconds", self.counters.seconds(), |it| format!("{it:.3}"));
         let text = match format {

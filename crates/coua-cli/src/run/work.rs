@@ -2,14 +2,14 @@
 
 use super::job::Job;
 use super::session::Session;
-use crate::filter::{Counts, Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop};
+use crate::filter::{Counts, NoRoom, Op, Profile, RunFilter, Stop};
 use crate::input::Until;
 use crate::key::{Answers, MissingKey, Reason, Seen};
 use crate::output::{Destinations, Synced};
 use crate::pipeline::{Batch, BlockHandler, Flow};
 use crate::record::{Block, Header};
 use crate::resume::Recorder;
-use crate::terminal::{Exit, Failure, Result, counted};
+use crate::terminal::{Failure, Result, counted};
 
 /// A pass over all records, and its state at the end.
 pub(crate) struct Pass {
@@ -118,7 +118,7 @@ impl BlockHandler for Pass {
     fn checkpoint(&mut self, synced: Synced) -> Result<()> {
         match &mut self.recorder {
             Some(recorder) => recorder.commit(&mut *self.filter, synced, &self.counts),
-            None => self.filter.commit(Stage::Checkpoint),
+            None => self.filter.commit(),
         }
     }
 }
@@ -154,30 +154,6 @@ impl Outcome {
         let (first, last) =
             (block.record_name(0), block.record_name(block.len().saturating_sub(1)));
         Self::GaveUp { reason, unanswered, first, last }
-    }
-
-    /// The failure if there was no room for a record. `remedy` applies to a filter in a file.
-    pub(super) fn refusal(
-        &self,
-        op: Op,
-        filter: &Profile,
-        doubts: &Doubts,
-        remedy: Option<&str>,
-    ) -> Option<Failure> {
-        let Self::Full { record, no_room: NoRoom { why, remedy: other } } = self else {
-            return None;
-        };
-        let remedy = remedy.unwrap_or(other);
-        let lost = if doubts.has_lost_replies { ", except some whose reply was lost" } else { "" };
-        let state = match op {
-            Op::Dedup if !filter.is_saved => "printed".to_owned(),
-            Op::Dedup => format!("printed and in the filter{lost}"),
-            _ => format!("in the filter{lost}"),
-        };
-        let reason = format!(
-            "{why}; stopped at {record} (earlier records are {state}; this and later ones are not); {remedy}"
-        );
-        Some(Failure::ending(Exit::Full, &filter.name, reason))
     }
 
     /// The message about records without an answer, if the server has failed.

@@ -24,11 +24,6 @@ use std::mem;
 
 const PREFIX: &str = "coua/run/";
 
-/// The names of notes that do not belong to the program.
-pub(crate) fn others(notes: &Notes) -> impl Iterator<Item = &str> {
-    notes.iter().map(|(name, _)| name).filter(|name| !name.starts_with("coua/"))
-}
-
 /// A command and the options that affect its result and differ from their defaults: what makes a run recognized.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobSpec {
@@ -71,13 +66,6 @@ impl JobSpec {
     /// Whether processing a record again counts it twice.
     pub(crate) fn counts(&self) -> bool {
         !self.is_dedup() && !self.has("unique")
-    }
-
-    /// The first option that differs in another job of the same command.
-    pub(crate) fn first_difference<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
-        let mut all = self.options.keys().chain(other.options.keys());
-        let option = all.find(|option| self.options.get(*option) != other.options.get(*option));
-        option.filter(|_| self.command == other.command).map(String::as_str)
     }
 }
 
@@ -355,19 +343,5 @@ mod tests {
         let stored = r#"{"command":"add","options":{"csv":["id"],"missing":"drop","trim":true}}"#;
         assert_eq!(serde_json::to_string(&spec()).unwrap(), stored);
         assert_eq!(serde_json::from_str::<JobSpec>(stored).unwrap(), spec());
-    }
-
-    #[test]
-    fn what_differs_is_named() {
-        let (spec, csv) = (spec(), vec!["other"]);
-        let differs = |other: JobSpec, option| {
-            assert_eq!(spec.first_difference(&other), option);
-            assert_eq!(other.first_difference(&spec), option);
-        };
-        differs(spec.clone(), None);
-        differs(spec.clone().with("regex", Some("x")), Some("regex"));
-        differs(spec.clone().with("csv", csv), Some("csv"));
-        differs(JobSpec::new("remove"), None);
-        differs(JobSpec::new("add").with("csv", vec!["id"]).with("trim", true), Some("missing"));
     }
 }

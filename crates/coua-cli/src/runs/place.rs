@@ -116,26 +116,23 @@ impl Place {
         length.saturating_sub(self.offset)
     }
 
-    /// Returns the reason if the file is too short.
-    pub(crate) fn check_length(&self) -> Result<(), String> {
-        let found = self.path.metadata().map_err(|error| message::reason(&error))?.len();
-        let expected = self.offset;
-        let shorter =
-            || format!("is {found} bytes long, but {expected} bytes were already processed");
-        if found < expected { Err(shorter()) } else { Ok(()) }
-    }
-
     /// Returns the reason if the file does not begin with what was processed, whatever its device and inode. Reads all
     /// of that if it is compressed.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let file = File::open(&self.path).map_err(|error| message::reason(&error))?;
-        self.check_length()?;
+        let failed = |error: io::Error| message::reason(&error);
+        let file = File::open(&self.path).map_err(failed)?;
+        let (found, expected) = (file.metadata().map_err(failed)?.len(), self.offset);
+        if found < expected {
+            return Err(format!(
+                "is {found} bytes long, but {expected} bytes were already processed"
+            ));
+        }
         let found = match self.sum {
-            Checksum::Ends(_) => ends(&file, self.offset),
-            Checksum::Whole(_) => whole(&file, self.offset),
+            Checksum::Ends(_) => ends(&file, expected),
+            Checksum::Whole(_) => whole(&file, expected),
         };
-        let found = found.map_err(|error| message::reason(&error))?;
-        if found == self.sum { Ok(()) } else { Err(CHANGED.to_owned()) }
+        let is_same = found.map_err(failed)? == self.sum;
+        if is_same { Ok(()) } else { Err(CHANGED.to_owned()) }
     }
 }
 

@@ -49,11 +49,6 @@ impl CancelToken {
     pub(crate) fn comes_within(&self, file: &File, time: Duration) -> bool {
         self.is_cancelled() || self.waker.comes_within(file, time)
     }
-
-    /// Whether reading from `file` would wait.
-    pub(crate) fn would_wait(&self, file: &File) -> bool {
-        !self.is_cancelled() && Waker::would_wait(file)
-    }
 }
 
 /// The present work, which signals end or report.
@@ -112,9 +107,9 @@ mod tests {
             (File::from(OwnedFd::from(reader)), writer)
         };
         let (input, mut writer) = pipe();
-        assert!(stop.would_wait(&input));
+        assert!(!stop.comes_within(&input, Duration::ZERO));
         writer.write_all(b"x").unwrap();
-        assert!(!stop.would_wait(&input));
+        assert!(stop.comes_within(&input, Duration::ZERO));
         stop.wait_readable(&input).unwrap();
 
         let (silent, _open) = pipe();

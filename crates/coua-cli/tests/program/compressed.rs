@@ -75,19 +75,18 @@ fn frames_are_appended() {
     folder.file("text.gz", "plain\n");
     run_in(&folder, &["dedup", "a", "--append", "-o", "text.gz"]).failed(
         2,
-        "coua: text.gz: is not compressed, so gz:6 data cannot be appended; choose another output, \
-         or use --compress none\n",
+        "coua: text.gz: is not compressed, so other data cannot be appended; choose another output, \
+         or use another --compress\n",
     );
     assert_eq!(folder.read("text.gz"), b"plain\n");
     for (name, options, message) in [
-        ("out.gz", &["--compress", "none"][..], "is compressed with gzip, so uncompressed data"),
-        ("out.gz", &["--compress", "zst"], "is compressed with gzip, so zst:3 data"),
-        ("out.zst", &["--compress", "gz"], "is compressed with zstd, so gz:6 data"),
+        ("out.gz", &["--compress", "none"][..], "is compressed with gzip, so other data"),
+        ("out.gz", &["--compress", "zst"], "is compressed with gzip, so other data"),
+        ("out.zst", &["--compress", "gz"], "is compressed with zstd, so other data"),
     ] {
         let before = folder.read(name);
         let run = run_in(&folder, &[&["dedup", "a", "--append", "-o", name], options].concat());
-        let format = &name["out.".len()..];
-        let remedy = format!("choose another output, or use --compress {format}");
+        let remedy = "choose another output, or use another --compress";
         let expected = format!("coua: {name}: {message} cannot be appended; {remedy}\n");
         run.failed(2, &expected);
         assert!(folder.read(name) == before);

@@ -119,7 +119,7 @@ fn known_records_without_a_key_are_told() {
     dedup(&[&folder.join("ids")]).failed(
         2,
         &format!(
-            "coua: {}: record 1: invalid JSON: no record of --known has a key; fix the option that \
+            "coua: {}: record 1: invalid JSON: no key in 2 records; fix the option that \
              selects keys, or add --missing; for keys in another form, make a filter of them \
              (`coua add FILTER`), and name that\n",
             folder.join("ids")

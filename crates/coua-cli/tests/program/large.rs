@@ -155,7 +155,7 @@ fn a_run_of_too_many_inputs_is_not_recorded() {
         let mut command = coua(["add", "--unique", &filter, option]);
         run_as_is(command.args(vec!["a"; 20_000]).current_dir(&deep))
     };
-    let reason = "the positions and names of 20,000 files take up to ";
+    let reason = "it has 20,000 files with ";
     let refused = with("--resume");
     assert!(refused.code == Some(2), "{}", refused.stderr);
     assert!(refused.stderr.starts_with(&format!("coua: --resume: {reason}")), "{}", refused.stderr);
@@ -180,7 +180,7 @@ fn more_files_than_a_filter_has_notes_for_are_refused() {
     let filter = folder.join("seen");
     let mut command = coua(["add", "--unique", &filter, "--resume", "--files-from", "names"]);
     let refused = run_as_is(command.current_dir(folder.path()));
-    let reason = "coua: --resume: the positions and names of 524,289 files take up to ";
+    let reason = "coua: --resume: it has 524,289 files with ";
     assert!(refused.code == Some(2) && refused.stderr.starts_with(reason), "{}", refused.stderr);
     assert!(!folder.has("seen"));
 }

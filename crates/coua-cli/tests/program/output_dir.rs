@@ -295,7 +295,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
         (&["--output-dir", "old"], "old/b/2: Is a directory"),
         (&["--output-dir", "old", "in/4"], "old/4: is also an input; choose another output"),
         (&["--output-dir", "new/x/1", "--known", "none"], "none: No such file or directory"),
-        (&["--output-dir", "seen/x"], "seen: --output-dir: is a file, not a folder"),
+        (&["--output-dir", "seen/x"], "seen: --output-dir: no folder: File exists"),
         (&["--output-dir", "new", "--tee-dups", "new/b/2"], "new/b/2: is also the output"),
         (&["--output-dir", "new", "--tee-dups", "none/x"], "none/x: No such file or directory"),
         (&["--output-dir", "new", "--tee-dups", "in/1"], "in/1: is also an input"),
@@ -314,7 +314,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
         for keep in [&[][..], &["--keep", "last"]] {
             let is_twice = !keep.is_empty() && options.contains(&"--filter");
             let run = run_in(&folder, &[&["dedup"][..], &inputs, options, keep].concat());
-            let words = if is_twice { "--keep last: reads the inputs twice" } else { words };
+            let words = if is_twice { "--keep: reads the inputs twice" } else { words };
             assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
             assert!(tree(folder.path()) == before, "{options:?}");
             assert!(!folder.has("new"), "{options:?}");

@@ -98,16 +98,13 @@ fn what_cannot_be_is_refused() {
     for (options, words) in [
         (
             &["--keep", "last", "--filter", "f"][..],
-            "--keep last: reads the inputs twice, with its own filter",
+            "--keep: reads the inputs twice, with its own filter",
         ),
         (&["-c", "--filter", "f"], "-c: reads the inputs twice"),
-        (
-            &["--keep", "none", "--window", "1h"],
-            "--keep none: reads the inputs twice, and remembers all hash bits",
-        ),
+        (&["--keep", "none", "--window", "1h"], "--capacity, --rate or --window; drop one of them"),
         (
             &["--keep", "none", "--rate", "0.1", "--capacity", "9"],
-            "drop --capacity, --rate and --window",
+            "--capacity, --rate or --window; drop one of them",
         ),
         (&["--keep", "third"], "invalid value 'third'"),
     ] {

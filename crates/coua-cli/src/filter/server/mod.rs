@@ -3,7 +3,7 @@
 //!
 //! A filter is one key of the server, or one per shard. A `connection` has limits, and speaks the `protocol`. `requests`
 //! go to the nodes of an `address`, which a `cluster` may have, and are sent again. A `remote_filter` has the shards: it
-//! is created as the options in `reserve` say, has a `description`, and a `query` does operations on its keys. The filter
+//! is created as the options in `reserve` say, has a `description`, and does operations on its keys. The filter
 //! of a run (`server_filter`) and the transfer of a whole filter as an `image` are built on it.
 
 mod address;
@@ -12,7 +12,6 @@ mod connection;
 mod description;
 mod image;
 mod protocol;
-mod query;
 mod remote_filter;
 mod requests;
 mod reserve;

@@ -6,12 +6,9 @@
 //! whether this run has recorded it or an earlier one.
 
 use super::description::Description;
-use super::query::{ALREADY_THERE, FULL, KeyAnswer};
-use super::remote_filter::RemoteFilter;
+use super::remote_filter::{ALREADY_THERE, FULL, KeyAnswer, RemoteFilter};
 use crate::filter::collisions::among_repeats;
-use crate::filter::run_filter::{
-    Doubts, NoRoom, Op, Profile, RunFilter, Stage, Stop, Summary, SummaryRequest,
-};
+use crate::filter::run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
 use crate::filter::{Address, FilterSpec};
 use crate::key::{Answers, BlockKeys, KeySpec, Seen, Wanted};
 use crate::pipeline::Batch;
@@ -189,7 +186,7 @@ impl RunFilter for ServerFilter {
     }
 
     /// The server has the keys; the outputs have their records now.
-    fn commit(&mut self, _stage: Stage) -> Result<()> {
+    fn commit(&mut self) -> Result<()> {
         self.unsynced.clear();
         self.synced = Instant::now();
         Ok(())
@@ -202,24 +199,23 @@ impl RunFilter for ServerFilter {
     }
 
     /// Lost connections and their possible effects.
-    fn doubts(&self, op: Op) -> Doubts {
+    fn doubts(&self, op: Op) -> Option<String> {
         let consequence = match op {
             Op::Dedup => "which were printed whether seen before or not",
             Op::Add => "each of which may have one copy too many",
             Op::AddNew => "which are in the filter",
             Op::Remove => "each of which may have lost two copies; the last reply counts",
-            Op::Check | Op::Count => return Doubts::default(),
+            Op::Check | Op::Count => return None,
         };
-        if self.filter.in_doubt == 0 {
-            return Doubts::default();
-        }
         let name = &self.filter.server.address;
         let [losses, records] = [self.filter.server.losses, self.filter.in_doubt].map(grouped);
-        let note = format!(
-            "{name}: connections lost: {losses}; records sent again because the reply was lost: \
-             {records}, {consequence}"
-        );
-        Doubts { notes: vec![note], has_lost_replies: true }
+        let note = || {
+            format!(
+                "{name}: connections lost: {losses}; records sent again because the reply was lost: \
+                 {records}, {consequence}"
+            )
+        };
+        (self.filter.in_doubt > 0).then(note)
     }
 
     /// Without a report the server is not asked: the filter is assumed to have gained the new records of this run.

@@ -131,8 +131,8 @@ fn what_others_append_to_an_output_is_not_cut_off() {
     append("out", b"mine\n");
     let before = folder.read("out");
     let refused = run_in(&folder, &RESUME);
-    let reason = "/out: --resume: has 5 bytes more than the finished run wrote; restore it, or start \
-                  over with --restart\n";
+    let reason = "/out: --resume: has 5 bytes more than the finished run wrote; restore it, or leave \
+                  out --resume\n";
     assert!(refused.code == Some(2) && refused.stderr.ends_with(reason), "{}", refused.stderr);
     assert_eq!(folder.read("out"), before);
     // Without that data the appended input is processed, even if that run is interrupted.

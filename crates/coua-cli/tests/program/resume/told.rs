@@ -3,7 +3,6 @@
 use super::refused::interrupted;
 use crate::support::{Folder, run_in};
 use serde_json::Value;
-use std::fs;
 
 fn info(folder: &Folder) -> Value {
     run_in(folder, &["info", "--json", "seen.coua"]).json()
@@ -19,29 +18,20 @@ fn an_interrupted_run_is_told() {
     let folder = &trial.folder;
     let told = unfinished(folder);
     let number = |value: &Value| value.as_u64().unwrap();
-    assert_eq!((&told["command"], &told["obstacle"]), (&"dedup".into(), &Value::Null));
+    assert_eq!(told["command"], "dedup");
     let (input, output) = (&told["inputs"][0], &told["outputs"][0]);
     assert!(input["file"].as_str().unwrap().ends_with("/many"), "{told}");
-    assert_eq!(number(&input["size"]), folder.read("many").len() as u64);
     // The records done are the first ones of the input.
     let done = &folder.read("many")[..number(&input["offset"]) as usize];
     let lines = done.split(|byte| *byte == b'\n').count() as u64 - 1;
     assert!(number(&told["records"]) == lines && (1..200_000).contains(&lines), "{told}");
-    assert!(output["file"].as_str().unwrap().ends_with("/out") && output["size"].is_null());
+    assert!(output["file"].as_str().unwrap().ends_with("/out"), "{told}");
     assert!(number(&output["offset"]) <= folder.read("out").len() as u64);
     let text = run_in(folder, &["info", "seen.coua"]).text();
     for words in ["`coua dedup` of ", "/many, ", " records done", "the same command with --resume"]
     {
         assert!(text.contains(words), "{words}: {text}");
     }
-    // The run's files are checked.
-    let whole = folder.read("many");
-    fs::write(folder.join("many"), &whole[..5]).unwrap();
-    let text = run_in(folder, &["info", "seen.coua"]).text();
-    assert!(text.contains("not possible: ") && text.contains("/many: is 5 bytes long"), "{text}");
-    fs::remove_file(folder.join("many")).unwrap();
-    let obstacle = unfinished(folder)["obstacle"].as_str().unwrap().to_owned();
-    assert!(obstacle.ends_with("/many: No such file or directory"), "{obstacle}");
 }
 
 /// An incomplete commit after a crash is reported, and does not count.

@@ -8,8 +8,11 @@ fn windows_that_cannot_be() {
     for (options, message) in [
         (&["--window", "0s"][..], "expected a duration such as 7d"),
         (&["--window", "1 month"], "expected a duration"),
-        (&["--window", "5ms"], "--window: 5ms cannot be divided into 8 generations"),
-        (&["--window", "5-items"], "--window: 5-items cannot be divided"),
+        (
+            &["--window", "5ms"],
+            "--window: a window of length 5 cannot be divided into 8 generations",
+        ),
+        (&["--window", "5-items"], "--window: a window of length 5 cannot be divided"),
         (&["--window", "1x-items"], "for a number of items, expected a whole number below 2^64"),
         (&["--window=-items"], "for a number of items, expected"),
         (&["--window", "1M"], "or a number of items such as 1M-items"),
@@ -86,7 +89,8 @@ fn the_help_states_how_exact_it_is() {
 #[test]
 fn a_window_that_is_too_short_is_told_with_its_unit() {
     let run = run_with(b"", ["dedup", "--window", "1ms"]);
-    let words = "coua: --window: 1ms cannot be divided into 8 generations; use a longer window\n";
+    let words = "coua: --window: a window of length 1 cannot be divided into 8 generations; its length must be at \
+                 least the number of generations, and below 2^62 (milliseconds or items)\n";
     run.failed(2, words);
 }
 

@@ -74,7 +74,7 @@ fn memory_gives_the_rate_or_the_items() {
 #[test]
 fn windows_that_cannot_be_planned() {
     for (options, message) in [
-        (&["--window", "3-items"][..], "--window: 3-items cannot be divided"),
+        (&["--window", "3-items"][..], "--window: a window of length 3 cannot be divided"),
         (&["--window", "1h"], "plan: needs --items or --memory"),
         (&["--window", "9-items", "--items", "9"], "cannot be used with"),
         (&["--window", "9-items", "--window", "1h"], "cannot be used multiple times"),
