@@ -123,10 +123,8 @@ fn write_window(window: Window, filter: &Generations, report: &mut Report) {
         "present": filter.clock(),
     });
     report.field("window", object);
-    report.field(
-        "generations",
-        filter.generations().map(|it| generation_object(&it)).collect::<Vec<_>>(),
-    );
+    let generations: Vec<_> = filter.generations().map(|it| generation_object(&it)).collect();
+    report.field("generations", generations);
     report.row("window", window_text(window));
     report.row("time", clock);
     let counts = window.clock() == Clock::Count;

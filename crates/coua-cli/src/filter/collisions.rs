@@ -6,13 +6,6 @@
 /// Shares of all hashes below this value are small.
 const SMALL: f64 = 1e-3;
 
-/// The numbers of a filter's answers about some records.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered {
-    pub(crate) new: u64,
-    pub(crate) repeats: u64,
-}
-
 /// The number of `records` different records that are expected to be mistaken for repeats.
 pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
     let hashes = hash_bits.exp2();
@@ -26,15 +19,15 @@ pub(crate) fn in_stream(records: u64, hash_bits: f64) -> f64 {
 ///
 /// Only the records that passed show how many are new: for each of them r / (1 - r) others were dropped on average. If
 /// every hash is in the filter, nothing passes, and each repeat may be a new record.
-pub(crate) fn among_repeats(answered: Answered, items: [u64; 2], hash_bits: f64) -> f64 {
+pub(crate) fn among_repeats(new: u64, repeats: u64, items: [u64; 2], hash_bits: f64) -> f64 {
     let hashes = hash_bits.exp2();
     // A window forgets items: then there are fewer at the end.
     let [start, end] = [items[0].min(items[1]), items[1]];
     if hashes - (end as f64) < 1.0 {
-        return answered.repeats as f64;
+        return repeats as f64;
     }
     let added = until(end as f64, hashes) - until(start as f64, hashes);
-    let (new, more) = (answered.new, end - start);
+    let more = end - start;
     if new < more {
         // Other processes added items too.
         return added * new as f64 / more as f64;
@@ -75,8 +68,8 @@ mod tests {
         let hash = |record: u64| coua::KeyHasher::default().hash(record.to_le_bytes()).to_u64();
         let seen: HashSet<_> = (0..records).map(|it| hash(it) >> (64 - hash_bits)).collect();
         let new = seen.len() as u64;
-        let answered = Answered { new, repeats: records - new };
-        (among_repeats(answered, [0, new], f64::from(hash_bits)), answered.repeats as f64)
+        let repeats = records - new;
+        (among_repeats(new, repeats, [0, new], f64::from(hash_bits)), repeats as f64)
     }
 
     /// At rates from 1e-3 to 1.
@@ -104,8 +97,7 @@ mod tests {
         let billion = 1_000_000_000;
         let expected = (billion as f64).powi(2) / 65_f64.exp2();
         assert!((in_stream(billion, 64.0) / expected - 1.0).abs() < 1e-9);
-        let answered = Answered { new: billion, repeats: billion };
-        let counted = among_repeats(answered, [0, billion], 64.0);
+        let counted = among_repeats(billion, billion, [0, billion], 64.0);
         assert!((counted / expected - 1.0).abs() < 1e-9);
         assert!(in_stream(0, 8.0).abs() < 1e-9);
     }
@@ -113,14 +105,12 @@ mod tests {
     /// A window that always holds 128 of 256 hashes lets half of the new records pass.
     #[test]
     fn items_that_a_window_forgot_are_counted() {
-        let answered = Answered { new: 10, repeats: 10 };
         for items in [[128, 128], [200, 128]] {
-            assert!((among_repeats(answered, items, 8.0) - 10.0).abs() < 1e-9);
+            assert!((among_repeats(10, 10, items, 8.0) - 10.0).abs() < 1e-9);
         }
-        assert!((among_repeats(answered, [300, 256], 8.0) - 10.0).abs() < 1e-9);
-        let grown = among_repeats(Answered { new: 128, repeats: 0 }, [0, 128], 8.0);
-        let answered = Answered { new: 1_000_128, repeats: 0 };
-        let error = among_repeats(answered, [0, 128], 8.0) - 1_000_000.0 - grown;
+        assert!((among_repeats(10, 10, [300, 256], 8.0) - 10.0).abs() < 1e-9);
+        let grown = among_repeats(128, 0, [0, 128], 8.0);
+        let error = among_repeats(1_000_128, 0, [0, 128], 8.0) - 1_000_000.0 - grown;
         assert!(error.abs() < 1e-3, "{error}");
     }
 }

@@ -9,7 +9,7 @@
 //! That costs 1.5 times the time of `dedup`, and 9 bytes of memory a record; by the counts of `more` it would be 5 to 7 times
 //! the time.
 
-use crate::filter::collisions::{self, Answered};
+use crate::filter::collisions;
 use crate::filter::memory::{self, HASH_BITS, stop_at_refusal};
 use crate::filter::run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
 use crate::filter::spec::FilterSpec;
@@ -260,8 +260,7 @@ impl RunFilter for CopiesPass {
             Self::First(_) => (0, FilterFigures::default()),
             Self::Second { keys, figures, .. } => (keys, figures),
         };
-        let answered = Answered { new: keys, repeats: 0 };
-        let expected = collisions::among_repeats(answered, [0, keys], HASH_BITS);
+        let expected = collisions::among_repeats(keys, 0, [0, keys], HASH_BITS);
         Ok(Summary { expected: Some(expected), ..Summary::of(figures, request) })
     }
 }

@@ -1,6 +1,6 @@
 //! The counters of a run.
 
-use crate::filter::collisions::{self, Answered};
+use crate::filter::collisions;
 use crate::filter::run_filter::{Op, Summary, SummaryRequest};
 use crate::key::{Answers, Seen};
 use crate::terminal::{Report, ReportFormat, counted, grouped, known, significant};
@@ -56,9 +56,9 @@ impl Counts {
 
     /// The request for the filter's summary at the end, and for the figures if they are printed.
     pub(crate) fn summary_request(&self, figures: Option<ReportFormat>) -> SummaryRequest {
-        let answered = Answered { new: self.new, repeats: self.found };
+        let (new, repeats) = (self.new, self.found);
         let (items_before, has_report) = (self.items_before, figures.is_some());
-        SummaryRequest { answered, items_before, has_report }
+        SummaryRequest { new, repeats, items_before, has_report }
     }
 
     /// Adds the counters of another run.

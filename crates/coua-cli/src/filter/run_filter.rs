@@ -1,7 +1,7 @@
 //! The interface between a run and its filter: operations on keys, why some keys were not done, and [`RunFilter`].
 
 use crate::clock::moment_text;
-use crate::filter::collisions::{Answered, among_repeats};
+use crate::filter::collisions::among_repeats;
 use crate::key::{KeySpec, Wanted};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::BLOCK;
@@ -90,7 +90,9 @@ impl Profile {
 /// The data for a [`Summary`] that do not come from the filter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SummaryRequest {
-    pub(crate) answered: Answered,
+    /// Records that were new, and that were not.
+    pub(crate) new: u64,
+    pub(crate) repeats: u64,
     /// Items of the filter at the beginning.
     pub(crate) items_before: u64,
     /// Whether the figures are printed; otherwise no server is asked for them.
@@ -111,9 +113,9 @@ pub(crate) struct Summary {
 impl Summary {
     /// The summary of a local filter.
     pub(super) fn of(figures: FilterFigures, request: SummaryRequest) -> Self {
-        let SummaryRequest { answered, items_before, .. } = request;
+        let SummaryRequest { new, repeats, items_before, .. } = request;
         let (hash_bits, items) = (figures.hash_bits, [items_before, figures.items]);
-        let expected = hash_bits.map(|bits| among_repeats(answered, items, bits));
+        let expected = hash_bits.map(|bits| among_repeats(new, repeats, items, bits));
         Self { figures: Ok(figures), hash_bits, expected }
     }
 }

@@ -51,7 +51,7 @@ impl Job {
         let (reading, filter) = (self.reading.clone(), self.filter.clone());
         let first = Self::new(self.op, reading, None, filter, self.running);
         let first = Pass::tally(first, &used, Box::new(CopiesPass::First(copies.clone())))?;
-        if let Some(no_room) = first.outcome.no_room() {
+        if let Outcome::Full { no_room, .. } = &first.outcome {
             return Err(nothing_printed(no_room));
         }
         if caught_signal().is_some() {
@@ -183,7 +183,7 @@ impl Pass {
         }
         self.filter.doubts(op).iter().for_each(|note| self.job.running.verbosity.say(note));
         let refusal = self.refusal();
-        let is_early = self.outcome.is_full() || caught_signal().is_some();
+        let is_early = matches!(self.outcome, Outcome::Full { .. }) || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
         let Self { job, mut filter, profile, session, recorder, counts, synced, .. } = self;
         let request = counts.summary_request(job.running.figures);

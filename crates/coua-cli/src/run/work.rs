@@ -7,9 +7,9 @@ use crate::input::Until;
 use crate::key::{Answers, MissingKey, Reason, Seen};
 use crate::output::{Destinations, Synced};
 use crate::pipeline::{Batch, BlockHandler, Flow};
-use crate::record::{Block, Header};
+use crate::record::Header;
 use crate::resume::Recorder;
-use crate::terminal::{Failure, Result, counted};
+use crate::terminal::{Result, counted};
 
 /// A pass over all records, and its state at the end.
 pub(crate) struct Pass {
@@ -69,7 +69,10 @@ impl Pass {
         match stop {
             Stop::Lost { failure, unanswered } => {
                 self.session.record(batch, batch.block.len());
-                self.outcome = Outcome::gave_up(&failure, unanswered, &batch.block);
+                let (reason, block) = (failure.reason().to_owned(), &batch.block);
+                let last = block.record_name(block.len().saturating_sub(1));
+                self.outcome =
+                    Outcome::GaveUp { reason, unanswered, first: block.record_name(0), last };
             }
             Stop::Full { nth, no_room } => {
                 let place = batch.keys.record_of_hash(nth);
@@ -136,26 +139,6 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    pub(super) fn is_full(&self) -> bool {
-        matches!(self, Self::Full { .. })
-    }
-
-    /// Why there was no room, if that is the outcome.
-    pub(super) fn no_room(&self) -> Option<&NoRoom> {
-        match self {
-            Self::Full { no_room, .. } => Some(no_room),
-            _ => None,
-        }
-    }
-
-    /// The outcome if the server has not answered all records of a block.
-    fn gave_up(failure: &Failure, unanswered: u64, block: &Block) -> Self {
-        let reason = failure.reason().to_owned();
-        let (first, last) =
-            (block.record_name(0), block.record_name(block.len().saturating_sub(1)));
-        Self::GaveUp { reason, unanswered, first, last }
-    }
-
     /// The message about records without an answer, if the server has failed.
     pub(super) fn left_open(&self, op: Op) -> Option<String> {
         let Self::GaveUp { reason, unanswered, first, last } = self else { return None };

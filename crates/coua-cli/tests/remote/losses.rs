@@ -155,7 +155,7 @@ fn a_full_filter_tells_of_lost_answers(kind: Kind) {
         let run = run_with(&text, [command, &[at.as_str()]].concat());
         assert!(proxy.was_cut(), "the wire was cut");
         assert_eq!(run.code, Some(3), "{}", run.stderr);
-        let words = ", except some whose reply was lost";
+        let words = "records sent again because the reply was lost: ";
         assert!(run.stderr.contains(words), "{}", run.stderr);
     }
 }

@@ -220,16 +220,17 @@ impl RunFilter for ServerFilter {
 
     /// Without a report the server is not asked: the filter is assumed to have gained the new records of this run.
     fn finish(mut self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        let SummaryRequest { answered, has_report, .. } = request;
+        let SummaryRequest { new, repeats, has_report, .. } = request;
         let found = if has_report { self.filter.describe() } else { Ok(None) };
         let FilterFigures { items: before, hash_bits, .. } = self.found.figures;
         let now = match &found {
             Ok(Some(found)) => found.figures.items,
-            _ => before.saturating_add(answered.new),
+            _ => before.saturating_add(new),
         };
         // All shards together distinguish as many more hashes.
         let more = (self.filter.keys.len() as f64).log2();
-        let expected = hash_bits.map(|bits| among_repeats(answered, [before, now], bits + more));
+        let expected =
+            hash_bits.map(|bits| among_repeats(new, repeats, [before, now], bits + more));
         let figures = found.map(|found| found.map_or_else(FilterFigures::default, |it| it.figures));
         Ok(Summary { figures, hash_bits, expected })
     }
