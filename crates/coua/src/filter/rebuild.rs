@@ -69,9 +69,9 @@ impl CuckooFilter {
             return;
         }
         let mut last = None;
-        // Tries 4/4 to 8/4 of the items, because copies need more slots.
-        for quarters in 4..=8 {
-            let geometry = self.geometry_for(self.stored.saturating_mul(quarters) / 4);
+        // Copies need more slots.
+        for factor in [1, 2] {
+            let geometry = self.geometry_for(self.stored.saturating_mul(factor));
             // Fixed sizes differ by halves, so a geometry may repeat.
             if last.replace(geometry) != Some(geometry)
                 && geometry.slots() < self.slots()
