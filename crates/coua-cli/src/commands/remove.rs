@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 /// Remove records from a filter file
 ///
-/// Removes one copy of each record. Remove only what `dedup` has printed, or `add` has added: any other record
-/// removes one with the same hash, with the probability of a false positive. A run that probably did so says how
+/// Removes one copy of each record. Remove only what `dedup` has printed, or `add` has added (and no record older than
+/// the window): any other record removes one with the same hash, with the probability of a false positive. A run that probably did so says how
 /// often. The file is saved at the end of the run, after the report is complete (and on disk, if it is a file), and
 /// every few seconds if all inputs and the report are files. After exit code 2 the file is as before the run, or as
 /// at the last checkpoint. After exit code 4 everything is written, but fsync failed, so a power cut may undo it.

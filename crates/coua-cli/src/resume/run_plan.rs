@@ -354,6 +354,12 @@ impl<'a> ResumeJob<'a> {
             Ok(())
         } else if run.job != self.run.job {
             Err("it had other options; use the same, or choose another output")
+        } else if run.precedes_removals {
+            Err("`coua remove` has changed the filter since; choose another output")
+        } else if self.filter.window.is_some() {
+            Err(
+                "the window may have forgotten its records, and hold those of other runs; choose another output",
+            )
         } else if is_in_output && run.prints_new() {
             Ok(())
         } else {

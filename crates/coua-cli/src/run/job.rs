@@ -2,7 +2,7 @@
 
 use crate::filter::{FilterSpec, Location, Op, Profile, RunFilter, Stop};
 use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
-use crate::key::{Hashing, Headers, KeySpec, Mixing, OnMissing, Reason, Seen};
+use crate::key::{Hashing, Headers, KeySpec, Known, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
 use crate::record::Block;
@@ -182,6 +182,11 @@ impl Job {
             let file = File::options().write(true).open(&output.path).map_err(failed)?;
             file.set_len(output.offset).map_err(failed)?;
             if output.role == Role::Output && run.records > 0 {
+                if !run.has_files_of(&plan.run) {
+                    let (run, records) = (run.name(), counted(run.records, "record"));
+                    let note = format!("--restart undoes {run}, which processed {records}");
+                    self.running.verbosity.say(format_args!("{}: {note}", profile.name));
+                }
                 self.reading.forget(filter, profile, output, self.to.coding(&output.path))?;
             }
         }
@@ -189,14 +194,7 @@ impl Job {
             return Ok(());
         };
         let undone = runs.by_number.iter_mut().filter(|(it, _)| plan.undone.contains(it));
-        for (_, run) in undone {
-            if run.records > 0 && !run.has_files_of(&plan.run) {
-                let (run, records) = (run.name(), counted(run.records, "record"));
-                let note = format!("--restart undoes {run}, which processed {records}");
-                self.running.verbosity.say(format_args!("{}: {note}", profile.name));
-            }
-            run.undo();
-        }
+        undone.for_each(|(_, run)| run.undo());
         filter.commit()
     }
 }
@@ -345,6 +343,8 @@ impl InputPlan {
         let mut hashing = Hashing {
             hasher: profile.hasher,
             wanted: profile.wanted,
+            // The list may have grown since the records were printed.
+            known: Known::default(),
             on_missing: Some(OnMissing::Keep),
             ..self.hashing.clone()
         };

@@ -6,7 +6,7 @@
 //! | note | its content |
 //! |---|---|
 //! | `coua/run/N` | the job; for each file its role and its path, a character for each byte |
-//! | `coua/run/N/state` | whether it has ended, records done, and the counters of the command |
+//! | `coua/run/N/state` | whether it has ended, records done, the counters of the command, whether it precedes removals |
 //! | `coua/run/N/file/M` | the position in file M, as [`Place`] has it; without it nothing was done |
 
 mod place;
@@ -80,6 +80,8 @@ pub(crate) struct Run {
     pub(crate) records: u64,
     /// The counters of the command.
     pub(crate) counts: Value,
+    /// `coua remove` has changed the filter since: what it holds of the run's records may be of other runs.
+    pub(crate) precedes_removals: bool,
     /// Positions in inputs, then in outputs.
     pub(crate) places: Vec<Place>,
 }
@@ -141,7 +143,7 @@ impl Run {
                 notes.insert(format!("{name}/file/{at}"), to_note(place));
             }
         }
-        let state = (self.has_ended, self.records, &self.counts);
+        let state = (self.has_ended, self.records, &self.counts, self.precedes_removals);
         notes.insert(format!("{name}/state"), to_note(&state));
         notes.insert(name, self.fixed_note());
     }
@@ -165,7 +167,7 @@ impl Run {
             return Some(());
         }
         let state = serde_json::from_slice(note).ok().filter(|_| part == "state");
-        (self.has_ended, self.records, self.counts) = state?;
+        (self.has_ended, self.records, self.counts, self.precedes_removals) = state?;
         Some(())
     }
 }
@@ -250,7 +252,7 @@ mod tests {
         let counts = Value::from("counts");
         let places = vec![Place::start(Role::Input, Path::new("in \u{e4}\u{20ac}")), place];
         let (job, has_ended) = (JobSpec::new("job"), records > 5);
-        Run { job, has_ended, records, counts, places }
+        Run { job, has_ended, records, counts, precedes_removals: has_ended, places }
     }
 
     fn sample() -> Runs {

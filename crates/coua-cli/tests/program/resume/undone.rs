@@ -1,7 +1,7 @@
 //! Runs that start over, and damaged inputs: no line is lost.
 
 use crate::packed::COMPRESSIONS;
-use crate::support::{Folder, Repeats, expected, lines, run_in, run_with};
+use crate::support::{Folder, Repeats, expected, lines, run_in, run_with, shell};
 use coua_dev::cases::{few_usual_or_all, sample};
 use std::fs;
 
@@ -56,18 +56,18 @@ fn numbers(range: std::ops::Range<u32>) -> String {
     range.flat_map(|number| [number.to_string(), "\n".to_owned()]).collect()
 }
 
-/// The filter is full, some other records are removed, and the run starts over.
+/// The input has grown, and the run starts over.
 #[test]
 fn what_was_printed_is_printed_again_when_a_run_starts_over() {
     let started = || {
         let folder = Folder::new();
-        folder.file("in", numbers(0..60));
+        folder.file("in", numbers(0..20));
         folder.file("old", numbers(1_000..1_040));
-        let limits = ["--rate", "0.0001", "--capacity", "60", "--when-full", "stop"];
+        let limits = ["--rate", "0.0001", "--capacity", "100", "--when-full", "stop"];
         run_in(&folder, &[&["add", "f", "old"], &limits[..]].concat()).good();
-        assert_eq!(run_in(&folder, &["dedup", "--filter", "f", "-o", "out", "in"]).code, Some(3));
+        run_in(&folder, &["dedup", "--filter", "f", "-o", "out", "in"]).good();
         assert_eq!(folder.read("out"), numbers(0..20).as_bytes());
-        run_in(&folder, &["remove", "f", "old"]).good();
+        folder.file("in", numbers(0..60));
         folder
     };
     let with = |folder: &Folder, options: &[&str]| {
@@ -196,6 +196,57 @@ fn the_undoing_of_a_run_with_other_inputs_is_told() {
     assert_eq!((restarted.code, restarted.stderr), (Some(0), note));
     let same = run_in(&folder, &[&dedup[..], &["--restart", "b"]].concat());
     assert_eq!((same.code, same.stderr), (Some(0), String::new()));
+}
+
+/// Its output was moved away, so its records stay in the filter.
+#[test]
+fn only_a_run_that_is_undone_is_told() {
+    let folder = Folder::new();
+    folder.file("a", "1\n2\n");
+    folder.file("b", "3\n");
+    let dedup = ["dedup", "--filter", "f", "-o", "out"];
+    run_in(&folder, &[&dedup[..], &["a"]].concat()).good();
+    fs::rename(folder.join("out"), folder.join("kept")).unwrap();
+    run_in(&folder, &[&dedup[..], &["b"]].concat()).good();
+    run_in(&folder, &[&dedup[..], &["--restart", "b"]].concat()).good();
+    assert_eq!(run_in(&folder, &["count", "f", "a", "b"]).text(), "1\t1\n1\t2\n1\t3\n");
+}
+
+/// What the filter holds of its records may be another run's.
+#[test]
+fn a_run_before_removals_or_in_a_window_is_not_undone() {
+    let folder = Folder::new();
+    folder.file("in", "a\nb\n");
+    folder.file("other", "a\n");
+    let dedup = |out: &'static str, more: &[&'static str]| {
+        run_in(&folder, &[&["dedup", "--filter", "f", "-o", out], more].concat())
+    };
+    dedup("x", &["in"]).good();
+    shell(folder.path(), "echo a | $COUA remove f").good();
+    dedup("y", &["other"]).good();
+    let refused = dedup("x", &["--restart", "in"]);
+    let words = ": `coua remove` has changed the filter since; choose another output\n";
+    assert!(refused.code == Some(2) && refused.stderr.ends_with(words), "{}", refused.stderr);
+    assert_eq!(folder.read("x"), b"a\nb\n");
+    let window = ["dedup", "--filter", "w", "--window", "7d", "-o", "z", "in"];
+    run_in(&folder, &window).good();
+    let refused = run_in(&folder, &[&window[..], &["--restart"]].concat());
+    let words = "the window may have forgotten its records, and hold those of other runs; choose another output\n";
+    assert!(refused.code == Some(2) && refused.stderr.ends_with(words), "{}", refused.stderr);
+}
+
+/// The undone records may be known now.
+#[test]
+fn a_restart_with_a_longer_list_of_known_records_undoes_all() {
+    let folder = Folder::new();
+    folder.file("in", "1\n2\n");
+    folder.file("known", "");
+    let dedup = ["dedup", "--filter", "f", "-o", "out", "--known", "known", "in"];
+    run_in(&folder, &dedup).good();
+    folder.file("known", "1\n");
+    run_in(&folder, &[&dedup[..], &["--restart"]].concat()).good();
+    assert_eq!(folder.read("out"), b"2\n");
+    assert_eq!(run_in(&folder, &["count", "f", "in"]).text(), "0\t1\n1\t2\n");
 }
 
 /// The first byte of a compressed file looks like text.
