@@ -231,8 +231,9 @@ impl BlockReader {
         }
         let warning = match stray {
             Some(record) => format!(
-                "record {}: other characters follow a closing quote; write quotes within quotes twice: a backslash \
-                 does not escape them, so rows may be joined or have other columns",
+                "record {}: a blank precedes the quotes of a field, or other characters follow them; remove blanks, \
+                 and write quotes within quotes twice: a backslash does not escape them, so rows may be joined or \
+                 have other columns",
                 current.records + record as u64 + 1
             ),
             None if current.records > 0 => return,

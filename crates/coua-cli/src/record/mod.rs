@@ -116,8 +116,8 @@ impl Splitter {
         }
     }
 
-    /// The number of records before the first one in which something follows a closing quote, in the bytes that were split
-    /// last.
+    /// The number of records before the first one in which something follows a closing quote, or a blank precedes an
+    /// opening one, in the bytes that were split last.
     pub(crate) fn take_stray(&mut self) -> Option<usize> {
         if let Self::Csv(quotes) = self { quotes.stray.take() } else { None }
     }
@@ -190,9 +190,12 @@ impl Quotes {
             at += skipped;
             let byte = bytes[at];
             at += 1;
-            let is_after_quote = self.place == QuoteState::QuoteInQuoted;
+            let before = self.place;
             self.place = self.after(byte);
-            if is_after_quote && self.place == QuoteState::Plain && byte != b'\r' {
+            let is_first = matches!(before, QuoteState::RecordStart | QuoteState::FieldStart);
+            let precedes_quote = is_first && byte == b' ' && bytes.get(at) == Some(&b'"');
+            let follows_quote = before == QuoteState::QuoteInQuoted && byte != b'\r';
+            if precedes_quote || follows_quote && self.place == QuoteState::Plain {
                 self.stray.get_or_insert(ends.len());
             }
             if self.place == QuoteState::RecordStart {

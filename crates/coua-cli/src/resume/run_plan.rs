@@ -152,10 +152,12 @@ impl<'a> ResumeJob<'a> {
     /// Returns an error if an output has content that must be kept.
     fn check_content(&self, output: &Place, runs: &Runs) -> Result<()> {
         let place_in = |run: &Run| run.outputs().find(|it| file(it) == file(output)).cloned();
-        let mut unfinished = runs.newest().filter(|run| !run.has_ended);
+        let mut unfinished = runs.newest().filter(|run| !run.has_ended || run.is_undone());
         let interrupted = unfinished.find_map(|run| Some((run, place_in(run)?)));
         let is_kept = match (&interrupted, self.output_spec.to.appends) {
-            (Some((run, place)), true) => !run.is_stream() || place.bytes_after() > 0,
+            (Some((run, place)), true) => {
+                !run.is_stream() || run.is_undone() || place.bytes_after() > 0
+            }
             (None, true) => false,
             // With --resume, the output may be of this job, but with another filter.
             (_, false) => self.filter.items > 0 || self.options.mode == Mode::Resume,
@@ -169,11 +171,13 @@ impl<'a> ResumeJob<'a> {
         let (filter, job, mode) = (&self.filter.name, &self.run.job, self.options.mode);
         let appends = self.output_spec.to.appends;
         let resumes = interrupted.as_ref().is_some_and(|(run, _)| !run.is_stream());
+        let is_undone = interrupted.as_ref().is_some_and(|(run, _)| run.is_undone());
         let is_new = job.is_dedup() && !appends && mode != Mode::Restart;
         let may_append = is_new && !resumes && !job.has("output-dir");
         let may_restart = is_new && self.output_spec.used.has_filter();
         let ways = [
             (resumes, "continue that run with --resume, "),
+            (is_undone, "run that again, "),
             (may_append, "append with --append, "),
             (may_restart, "start over with --restart, "),
         ];
@@ -181,6 +185,7 @@ impl<'a> ResumeJob<'a> {
             ways.into_iter().filter(|(is_possible, _)| *is_possible).map(|(_, way)| way).collect();
         let or = if ways.is_empty() { "" } else { "or " };
         let what = match interrupted {
+            Some(_) if is_undone => "holds what an interrupted --restart has undone".to_owned(),
             Some((run, place)) if appends && !resumes => format!(
                 "{filter} does not know {} at its end, which an interrupted {} wrote; cut them off with \
                  `truncate -s {} FILE` and process their records again",

@@ -121,6 +121,11 @@ impl Run {
         self.places.retain(|place| place.role != Role::Input);
     }
 
+    /// Whether the run was undone, and its outputs were not written anew since.
+    pub(crate) fn is_undone(&self) -> bool {
+        self.has_ended && self.counts.is_null()
+    }
+
     /// Whether its main output gets records that the filter did not remember.
     pub(crate) fn prints_new(&self) -> bool {
         self.job.is_dedup() && !self.job.has("repeats")

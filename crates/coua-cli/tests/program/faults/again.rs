@@ -148,6 +148,12 @@ fn a_restart_that_failed_starts_over_needs_cc() {
                 .any(|words| next.stderr.contains(words));
             assert!(next.code == Some(0) || is_named, "{at} {way}: {}", next.stderr);
         }
+        // Nothing is appended to what is undone.
+        let before = ["seen", "out", "tee"].map(|name| (name, place.folder.read(name)));
+        let appended = place.run_at_once(&[&dedup[..], &["--append"]].concat(), &[]);
+        let lines = String::from_utf8(place.folder.read("out")).unwrap();
+        assert!(["", "a\nc\n"].contains(&&*lines), "{at}: {lines} {}", appended.stderr);
+        before.iter().for_each(|(name, bytes)| drop(place.folder.file(name, bytes)));
         place.run_at_once(&restart, &[]).good();
         let files = ["out", "tee"].map(|name| place.folder.read(name));
         assert_eq!(files, [b"a\nc\n".to_vec(), b"b\n".to_vec()], "{at}: {}", run.stderr);
