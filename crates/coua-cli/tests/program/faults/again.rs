@@ -99,7 +99,7 @@ fn a_failed_run_is_done_again_and_no_other_needs_cc() {
                 let left = match code {
                     Some(2) => {
                         let mut again = place.run_at_once(args, &[]);
-                        if again.stderr.contains("; continue that run with --resume, or ") {
+                        if again.stderr.contains("; continue that run with --resume, ") {
                             // The output has content, and the filter holds items.
                             again = place.run_at_once(&[*args, &["--resume"]].concat(), &[]);
                         }
