@@ -153,7 +153,9 @@ fn a_restart_that_failed_starts_over_needs_cc() {
         let appended = place.run_at_once(&[&dedup[..], &["--append"]].concat(), &[]);
         let lines = String::from_utf8(place.folder.read("out")).unwrap();
         assert!(["", "a\nc\n"].contains(&&*lines), "{at}: {lines} {}", appended.stderr);
-        before.iter().for_each(|(name, bytes)| drop(place.folder.file(name, bytes)));
+        for (name, bytes) in &before {
+            place.folder.file(name, bytes);
+        }
         place.run_at_once(&restart, &[]).good();
         let files = ["out", "tee"].map(|name| place.folder.read(name));
         assert_eq!(files, [b"a\nc\n".to_vec(), b"b\n".to_vec()], "{at}: {}", run.stderr);
