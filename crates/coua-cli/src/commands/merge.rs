@@ -100,7 +100,7 @@ fn remembered(
         }
         let runs = Runs::of(&found, path.display())?.by_number.len() as u64;
         let runs = (runs > 0).then(|| counted(runs, "run"));
-        // Those of other programs.
+        // Notes of other programs.
         let others = found.iter().filter(|(name, _)| !name.starts_with("coua/"));
         let others = others.map(|(name, _)| format!("note {name}"));
         let left: Vec<_> = runs.into_iter().chain(others).collect();

@@ -14,7 +14,7 @@ pub(super) enum Case {
     Ignored,
 }
 
-/// Normalization of URLs beyond the standards: options of which each ignores a further difference, or keeps one.
+/// How URLs are normalized: the words of `--url`. Each word ignores one more difference, or keeps one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct UrlForm(BTreeSet<String>);
 

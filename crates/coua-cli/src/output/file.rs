@@ -84,7 +84,8 @@ impl Output {
         lock(&self.file, self.path.as_deref().unwrap_or(Path::new(&self.name)))
     }
 
-    /// Whether no other program appends to the file, or only to a named one, where that is noticed.
+    /// Whether bytes of other programs in the file would be an error. To standard output that the shell opened for
+    /// appending, other programs may append.
     fn is_ours(&self) -> bool {
         self.path.is_some() || !platform::appends(&self.file)
     }

@@ -323,7 +323,7 @@ pub(crate) fn is_filter(path: &Path) -> bool {
     !matches!(found, None | Some(Err(LoadError::NotAFilter | LoadError::Io(_))))
 }
 
-/// Whether there is a file that is not empty.
+/// Whether the path names a regular file with content.
 pub(crate) fn has_content(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
 }

@@ -34,9 +34,9 @@ pub(super) struct KeyCensus {
     /// Whether a record had a key (also one of another shard or a known one), or may get one with its end.
     has_keys: bool,
     without_key: u64,
-    /// The first of them, and what it lacks.
+    /// The first record without a key, and what the record lacks.
     pub(super) first: Option<String>,
-    /// Whether one of them lacks more than a readable time.
+    /// Whether a record lacks more than a readable time.
     lacks_more: bool,
 }
 
@@ -53,7 +53,7 @@ impl KeyCensus {
         }
     }
 
-    /// What they lack.
+    /// The number of records without a key, and what these records lack.
     pub(super) fn lacking(&self) -> String {
         let records = counted(self.without_key, "record");
         format!("{records} without a {}", if self.lacks_more { "key" } else { "usable time" })

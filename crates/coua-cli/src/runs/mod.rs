@@ -121,7 +121,7 @@ impl Run {
         self.places.retain(|place| place.role != Role::Input);
     }
 
-    /// Whether the run was undone, and its outputs were not written anew since.
+    /// Whether `--restart` has undone the run, but has not written its outputs again.
     pub(crate) fn is_undone(&self) -> bool {
         self.has_ended && self.counts.is_null()
     }

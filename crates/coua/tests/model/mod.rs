@@ -44,7 +44,7 @@ const IN_LARGE_FILTERS: [(Event, u64); 11] = [
     (Event::Change, 20_000_000),
     (Event::Refusal, 3_000),
     (Event::Growth, 300),
-    (Event::Split, 250),
+    (Event::Split, 300),
     (Event::Removal, 7_000_000),
     (Event::Copy, 2_000_000),
     (Event::CountedCopies, 15_000_000),
