@@ -58,6 +58,10 @@ pub(crate) struct DedupArgs {
     known: Vec<PathBuf>,
 
     /// Write to FILE instead of standard output
+    ///
+    /// While the filter holds items, an output is never emptied: the command adds to it with --append or --resume, or is
+    /// refused. The same command again, after its end, does nothing. To do a run again, take its records back with `coua
+    /// remove FILTER FILE`, and delete FILE.
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -70,8 +74,13 @@ pub(crate) struct DedupArgs {
     output_dir: Option<PathBuf>,
 
     /// Append to output files; a CSV header is written only to an empty one, or must be equal
-    #[arg(long, help_heading = "Output", hide_short_help = true, requires = "output",
-          conflicts_with_all = ["restart", "output_dir"])]
+    #[arg(
+        long,
+        help_heading = "Output",
+        hide_short_help = true,
+        requires = "output",
+        conflicts_with = "output_dir"
+    )]
     append: bool,
 
     /// Compress the outputs: zst, gz or none, with a level such as zst:19 [default: by name]
@@ -119,15 +128,6 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
-    /// Undo what the same run has done, and start over
-    ///
-    /// The run is one that wrote the same output, whether it was interrupted or completed. What it printed is removed
-    /// from the filter before the output is emptied. Without this option, coua never empties an output while the filter
-    /// holds items: it adds to it with --append or --resume, and otherwise refuses. If the run has completed, and its
-    /// inputs are unchanged, the same command does nothing.
-    #[arg(long, help_heading = "Memory", hide_short_help = true, conflicts_with = "resume")]
-    restart: bool,
-
     #[command(flatten)]
     work: WorkArgs,
 }
@@ -142,11 +142,7 @@ impl DedupArgs {
         let spec = spec.with("append", self.append).with("compress", self.compress);
         let spec = spec.with("output-dir", self.output_dir.is_some());
         let spec = self.filter.window.describe(spec);
-        let mut resume = self.work.resume_options(self.input.describe(spec));
-        if self.restart {
-            resume.mode = Mode::Restart;
-        }
-        resume
+        self.work.resume_options(self.input.describe(spec))
     }
 
     /// The plan for a second pass, if one is needed.
@@ -163,7 +159,6 @@ impl DedupArgs {
             (self.filter_file.is_some(), "--filter"),
             (!self.filter.spec().leaves_all_open(), "--capacity, --rate or --window"),
             (self.append && resumes, "--append and --resume"),
-            (self.restart, "--restart"),
             (resume.every.is_some(), "--checkpoint-every"),
         ];
         if let Some((_, other)) = others.into_iter().find(|(is_given, _)| *is_given) {

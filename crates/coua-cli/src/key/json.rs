@@ -57,7 +57,7 @@ impl Pointers {
         unused.map(|Pointer { text, .. }| {
             let one =
                 if text.contains(',') { "; give each pointer an --except of its own" } else { "" };
-            format!("--except {text}: no record has it{one}")
+            format!("--except {text}: no record has a value there{one}")
         })
     }
 

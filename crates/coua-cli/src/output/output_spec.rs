@@ -1,20 +1,19 @@
 //! The destinations of outputs, and checks of them.
 
-use crate::input::{BlockReader, Coding, Inputs, Survey, compression_of};
+use crate::input::{Coding, Survey, compression_of};
 use crate::key::Mixing;
 use crate::output::compress::OutputCompression;
 use crate::output::output_folder::OutputFolder;
 use crate::platform::{self, Identity, descriptor};
-use crate::record::{Block, Header, RecordFormat};
+use crate::record::{Header, RecordFormat};
 use crate::runs::{Place, Role};
-use crate::terminal::{CancelToken, Failure, Result, Stream};
+use crate::terminal::{Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
-use std::sync::Arc;
 
 /// The destination of the selected records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,10 +114,10 @@ impl Destinations {
         }
     }
 
-    /// The files with records that are appended to; none for other outputs.
+    /// The files with content that are appended to; none for other outputs.
     pub(crate) fn begun(&self) -> Vec<Option<&Path>> {
-        let has_records = |path: &&Path| self.appends && has_bytes(path, self.coding(path));
-        self.all().map(|output| output.path().filter(has_records)).collect()
+        let is_begun = |path: &&Path| self.appends && has_content(path);
+        self.all().map(|output| output.path().filter(is_begun)).collect()
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Destination> {
@@ -326,18 +325,4 @@ pub(crate) fn is_filter(path: &Path) -> bool {
 /// Whether the path names a regular file with content.
 pub(crate) fn has_content(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
-}
-
-/// Whether a file has any decompressed bytes. Read errors are reported later.
-fn has_bytes(path: &Path, coding: Coding) -> bool {
-    if coding == Coding::Raw || !has_content(path) {
-        return has_content(path);
-    }
-    let first_block = |stop| {
-        let format = RecordFormat::Byte(b'\n');
-        let inputs = Inputs::new(&[path.to_owned()], coding);
-        let mut reader = BlockReader::new(inputs, format, None, Arc::new(stop), Arc::default());
-        reader.next_block(&mut Block::default())
-    };
-    !matches!(CancelToken::new().and_then(first_block), Ok(false))
 }

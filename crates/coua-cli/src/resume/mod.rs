@@ -32,9 +32,6 @@ impl ResumeJob<'_> {
     ) -> Result<Option<Recorder>> {
         let Some(runs) = filter.runs() else { return Ok(None) };
         let before = runs.clone();
-        if self.run.job.command == "remove" {
-            runs.by_number.values_mut().for_each(|run| run.precedes_removals = true);
-        }
         let Plan { mut run, is_continued, replaced, .. } = plan;
         let is_it = |number: &&u64| is_continued && before.by_number[number].has_files_of(&run);
         let number = replaced.iter().find(is_it).copied();

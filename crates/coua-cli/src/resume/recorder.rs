@@ -8,7 +8,7 @@ use crate::filter::{Counts, RunFilter};
 use crate::key::{Done, DoneRecords};
 use crate::output::Synced;
 use crate::record::{Block, BlockEnd, RecordFormat};
-use crate::runs::{Place, Run, Runs};
+use crate::runs::{CHANGED, Place, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -87,6 +87,9 @@ impl Recorder {
         let Some(position) = self.inputs.get_mut(block.input) else { return Ok(()) };
         let done = position.done().before_end_of(block, &self.format);
         if done < position.place.records {
+            if block.has_header_at((done - block.records_before) as usize) {
+                return Err(ResumeJob::moved(&position.place, CHANGED));
+            }
             (position.place.records, position.place.note) = (done, 0);
         }
         position.met = block.records_before + block.len() as u64;

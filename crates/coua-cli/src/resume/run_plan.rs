@@ -22,8 +22,6 @@ pub(crate) enum Mode {
     New,
     /// Begin where the same job stopped, if it is remembered.
     Resume,
-    /// Begin at the start, after undoing the work of the same job.
-    Restart,
 }
 
 /// The time between two checkpoints, unless another is given.
@@ -44,7 +42,6 @@ impl ResumeOptions {
     pub(crate) fn option(&self) -> Option<&'static str> {
         match self.mode {
             Mode::Resume => Some("--resume"),
-            Mode::Restart => Some("--restart"),
             Mode::New => self.every.map(|_| "--checkpoint-every"),
         }
     }
@@ -59,19 +56,6 @@ pub(crate) struct Plan {
     pub(crate) is_continued: bool,
     /// The numbers of runs that it replaces.
     pub(super) replaced: Vec<u64>,
-    /// The numbers of runs that are undone before this one begins.
-    pub(crate) undone: Vec<u64>,
-    /// Their outputs, with the records that they added to the filter, up to these places.
-    pub(crate) undone_outputs: Vec<(Run, Place)>,
-}
-
-impl Plan {
-    /// The places at which outputs are cut off, each with the run that has written to there.
-    pub(crate) fn cuts(&self) -> impl Iterator<Item = (&Run, &Place)> {
-        let continued = self.run.outputs().filter(|_| self.is_continued);
-        let undone = self.undone_outputs.iter().map(|(run, place)| (run, place));
-        continued.map(|place| (&self.run, place)).chain(undone)
-    }
 }
 
 /// A run that begins, for comparison with remembered runs.
@@ -114,27 +98,21 @@ impl<'a> ResumeJob<'a> {
         let earlier = match self.options.mode {
             Mode::New => self.finished(runs),
             Mode::Resume => self.earlier_work(runs)?,
-            Mode::Restart => None,
         };
         if let Some(earlier) = earlier {
             return Ok(earlier);
         }
-        let mut plan = Plan { run: self.run.clone(), ..Plan::default() };
-        if self.options.mode == Mode::Restart {
-            self.undo(runs, &mut plan)?;
-        }
         runs.newest().try_for_each(|run| self.check_again(run))?;
-        self.check_outputs(runs, &plan.undone_outputs)?;
+        self.check_outputs(runs)?;
         // The same run is done anew, unless this one appends to what that one wrote. If an unfinished run were resumed
         // later, it would cut what this run writes.
         let is_anew = |run: &Run| self.is_same(run) && !self.output_spec.to.appends;
         let ours: HashSet<_> = self.run.outputs().map(file).collect();
         let shares = |run: &Run| run.outputs().any(|place| ours.contains(&file(place)));
         let is_replaced = |run: &Run| is_anew(run) || !run.has_ended && shares(run);
-        let replaced = runs.by_number.iter();
-        let replaced = replaced.filter(|(it, run)| is_replaced(run) || plan.undone.contains(it));
-        plan.replaced = replaced.map(|(number, _)| *number).collect();
-        Ok(plan)
+        let replaced = runs.by_number.iter().filter(|(_, run)| is_replaced(run));
+        let replaced = replaced.map(|(number, _)| *number).collect();
+        Ok(Plan { run: self.run.clone(), is_continued: false, replaced })
     }
 
     /// Whether a run has the job and the files of this one.
@@ -142,22 +120,18 @@ impl<'a> ResumeJob<'a> {
         run.job == self.run.job && run.has_files_of(&self.run)
     }
 
-    /// Returns an error if a new run would empty an output that is not undone, or append to that of an interrupted run.
-    pub(crate) fn check_outputs(&self, runs: &Runs, undone: &[(Run, Place)]) -> Result<()> {
-        let undone: HashSet<_> = undone.iter().map(|(_, place)| file(place)).collect();
-        let mut outputs = self.run.outputs().filter(|output| !undone.contains(&file(output)));
-        outputs.try_for_each(|output| self.check_content(output, runs))
+    /// Returns an error if a new run would empty an output, or append to that of an interrupted run.
+    pub(crate) fn check_outputs(&self, runs: &Runs) -> Result<()> {
+        self.run.outputs().try_for_each(|output| self.check_content(output, runs))
     }
 
     /// Returns an error if an output has content that must be kept.
     fn check_content(&self, output: &Place, runs: &Runs) -> Result<()> {
         let place_in = |run: &Run| run.outputs().find(|it| file(it) == file(output)).cloned();
-        let mut unfinished = runs.newest().filter(|run| !run.has_ended || run.is_undone());
+        let mut unfinished = runs.newest().filter(|run| !run.has_ended);
         let interrupted = unfinished.find_map(|run| Some((run, place_in(run)?)));
         let is_kept = match (&interrupted, self.output_spec.to.appends) {
-            (Some((run, place)), true) => {
-                !run.is_stream() || run.is_undone() || place.bytes_after() > 0
-            }
+            (Some((run, place)), true) => !run.is_stream() || place.bytes_after() > 0,
             (None, true) => false,
             // With --resume, the output may be of this job, but with another filter.
             (_, false) => self.filter.items > 0 || self.options.mode == Mode::Resume,
@@ -168,37 +142,34 @@ impl<'a> ResumeJob<'a> {
 
     /// The failure for an output with content that must be kept. `interrupted` is the run that wrote it, up to a place.
     fn kept(&self, output: &Place, interrupted: Option<(&Run, Place)>) -> Failure {
-        let (filter, job, mode) = (&self.filter.name, &self.run.job, self.options.mode);
+        let (filter, job) = (&self.filter.name, &self.run.job);
         let appends = self.output_spec.to.appends;
         let resumes = interrupted.as_ref().is_some_and(|(run, _)| !run.is_stream());
-        let is_undone = interrupted.as_ref().is_some_and(|(run, _)| run.is_undone());
-        let is_new = job.is_dedup() && !appends && mode != Mode::Restart;
-        let may_append = is_new && !resumes && !job.has("output-dir");
-        let may_restart = is_new && self.output_spec.used.has_filter();
-        let ways = [
-            (resumes, "continue that run with --resume, "),
-            (is_undone, "run that again, "),
-            (may_append, "append with --append, "),
-            (may_restart, "start over with --restart, "),
-        ];
-        let ways: String =
-            ways.into_iter().filter(|(is_possible, _)| *is_possible).map(|(_, way)| way).collect();
-        let or = if ways.is_empty() { "" } else { "or " };
-        let what = match interrupted {
-            Some(_) if is_undone => "holds what an interrupted --restart has undone".to_owned(),
-            Some((run, place)) if appends && !resumes => format!(
-                "{filter} does not know {} at its end, which an interrupted {} wrote; cut them off with \
-                 `truncate -s {} FILE` and process their records again",
-                counted(place.bytes_after(), "byte"),
-                run.name(),
-                place.offset
-            ),
-            Some((run, _)) => format!("holds the output of an interrupted {}", run.name()),
-            None if mode == Mode::Resume => {
-                "--resume: no run with these inputs and options wrote this file".to_owned()
+        let (what, mut ways) = match interrupted {
+            Some((run, place)) if appends && !resumes => {
+                let (bytes, run) = (counted(place.bytes_after(), "byte"), run.name());
+                let cut = format!(
+                    "cut them off with `truncate -s {} FILE` and process their records again, ",
+                    place.offset
+                );
+                let what = "at its end, which an interrupted";
+                (format!("{filter} does not know {bytes} {what} {run} wrote"), cut)
             }
-            None => format!("is not emptied, because {filter} holds items"),
+            Some((run, _)) => {
+                (format!("holds the output of an interrupted {}", run.name()), String::new())
+            }
+            None if self.options.mode == Mode::Resume => {
+                let what = "--resume: no run with these inputs and options wrote this file";
+                (what.to_owned(), String::new())
+            }
+            None => (format!("is not emptied, because {filter} holds items"), String::new()),
         };
+        if resumes {
+            ways += "continue that run with --resume, ";
+        } else if job.is_dedup() && !appends && !job.has("output-dir") {
+            ways += "append with --append, ";
+        }
+        let or = if ways.is_empty() { "" } else { "or " };
         Failure::at(output.path.display(), format!("{what}; {ways}{or}move the file away"))
     }
 
@@ -280,7 +251,7 @@ impl<'a> ResumeJob<'a> {
         let is_covered = |other: &Run| steps(other).all(|(name, _)| ours.contains(&name));
         let replaced = same.iter().filter(|(_, other)| is_covered(other));
         let replaced = replaced.map(|(number, _)| **number).collect();
-        Plan { run, is_continued: true, replaced, ..Plan::default() }
+        Plan { run, is_continued: true, replaced }
     }
 
     /// The same run, if it has ended, nothing is left to do, and its outputs hold the results. Says so, or that an output
@@ -296,10 +267,9 @@ impl<'a> ResumeJob<'a> {
             .find(|(_, run)| run.has_ended && self.is_same(run) && run.inputs().all(is_done))?;
         let (name, filter) = (run.name(), &self.filter.name);
         if run.outputs().all(|output| check_written(run, output).is_ok()) {
-            let again = if run.job.is_dedup() { " (--restart does it again)" } else { "" };
-            self.verbosity.say(format_args!("{name}: is finished already; nothing to do{again}"));
+            self.verbosity.say(format_args!("{name}: is finished already; nothing to do"));
             let (run, replaced) = (run.clone(), vec![*number]);
-            return Some(Plan { run, is_continued: true, replaced, ..Plan::default() });
+            return Some(Plan { run, is_continued: true, replaced });
         }
         let is_lost = |place: &&Place| place.offset > 0 && !has_content(&place.path);
         let lost = run.outputs().find(is_lost)?.path.display();
@@ -308,68 +278,6 @@ impl<'a> ResumeJob<'a> {
              printed again"
         ));
         None
-    }
-
-    /// Plans the work to undo before the run begins. Returns an error if the effects on the filter are uncertain.
-    fn undo(&self, runs: &Runs, plan: &mut Plan) -> Result<()> {
-        let mut known = HashSet::new();
-        let ours: HashSet<_> = self.run.outputs().map(file).collect();
-        let is_ours = |place: &Place| ours.contains(&file(place));
-        for (number, run) in runs.by_number.iter().rev() {
-            let is_filled = run.outputs().any(|it| is_ours(it) && has_content(&it.path));
-            if !is_filled && !run.has_files_of(&self.run) {
-                continue;
-            }
-            let failed = |obstacle: String| {
-                let reason = format!("--restart: cannot undo {}: {obstacle}", run.name());
-                Failure::at(&self.filter.name, reason)
-            };
-            self.check_undoable(run).map_err(|obstacle| failed(obstacle.to_owned()))?;
-            // Its records would be forgotten, and stand there still.
-            let mut others = run.outputs().filter(|it| !is_ours(it) && has_content(&it.path));
-            if let Some(other) = others.next().filter(|_| run.records > 0) {
-                let other = other.path.display();
-                let way = "give the same inputs and outputs, or move it away";
-                return Err(failed(format!(
-                    "it also wrote {other}, which is no output now; {way}"
-                )));
-            }
-            plan.undone.push(*number);
-            // What an output held before a run appended to it is not undone.
-            let outputs = run.outputs().filter(|_| !run.job.has("append"));
-            for place in outputs.filter(|it| it.role == Role::Output || is_ours(it)) {
-                let is_remembered = place.offset > 0 && run.records > 0;
-                let is_written = is_remembered || has_content(&place.path);
-                // Of several runs with one output, the last one has it all.
-                if is_written && known.insert(&place.path) {
-                    check_written(run, place).map_err(|moved| {
-                        let path = place.path.display();
-                        failed(format!("{path}: {moved}; restore it, or leave out --restart"))
-                    })?;
-                    plan.undone_outputs.push((run.clone(), place.clone()));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check_undoable(&self, run: &Run) -> Result<(), &'static str> {
-        let is_in_output = run.outputs().any(|place| place.role == Role::Output);
-        if run.records == 0 {
-            Ok(())
-        } else if run.job != self.run.job {
-            Err("it had other options; use the same, or choose another output")
-        } else if run.precedes_removals {
-            Err("`coua remove` has changed the filter since; choose another output")
-        } else if self.filter.window.is_some() {
-            Err(
-                "the window may have forgotten its records, and hold those of other runs; choose another output",
-            )
-        } else if is_in_output && run.prints_new() {
-            Ok(())
-        } else {
-            Err("no output holds the records that it changed")
-        }
     }
 
     /// Returns an error if an input, or its own output, no longer begins with what an earlier run processed, or has
@@ -394,7 +302,7 @@ impl<'a> ResumeJob<'a> {
         check_written(of, output).map_err(|moved| Self::moved(output, &moved))
     }
 
-    fn moved(place: &Place, moved: &str) -> Failure {
+    pub(super) fn moved(place: &Place, moved: &str) -> Failure {
         let reason = format_args!("--resume: {moved}; restore it, or leave out --resume");
         Failure::at(place.path.display(), reason)
     }

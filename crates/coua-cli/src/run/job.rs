@@ -1,4 +1,4 @@
-//! The job of a command with records, and the effects of an earlier run to undo first.
+//! The job of a command with records.
 
 use crate::filter::{FilterSpec, Location, Op, Profile, RunFilter, Stop};
 use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
@@ -6,14 +6,12 @@ use crate::key::{Hashing, Headers, KeySpec, Known, Mixing, OnMissing, Reason, Se
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
 use crate::record::Block;
-use crate::resume::{Mode, Plan, Recorder, ResumeJob, ResumeOptions};
-use crate::runs::{Place, Role, Runs};
-use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity, counted};
+use crate::resume::{Mode, Recorder, ResumeJob, ResumeOptions};
+use crate::runs::Runs;
+use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::sync::Arc;
 
 /// The number of threads that process the records.
@@ -144,8 +142,7 @@ impl Job {
         }
     }
 
-    /// Undoes an earlier run if requested, and begins or resumes the run with its outputs. The filter then records that
-    /// they are being written.
+    /// Begins or resumes the run with its outputs. The filter then records that they are being written.
     pub(super) fn begin(
         &self,
         filter: &mut dyn RunFilter,
@@ -161,41 +158,16 @@ impl Job {
         let Some(runs) = filter.runs() else {
             // A filter in memory is empty. One on a server remembers no runs.
             if profile.items > 0 {
-                job.check_outputs(&Runs::default(), &[])?;
+                job.check_outputs(&Runs::default())?;
             }
             return outputs.begin(&self.to).map(|()| None);
         };
         let plan = job.plan(runs)?;
-        for (run, place) in plan.cuts() {
-            self.reading.check_rest(filter, profile, run, place, self.to.coding(&place.path))?;
+        for place in plan.run.outputs().filter(|_| plan.is_continued) {
+            let coding = self.to.coding(&place.path);
+            self.reading.check_rest(filter, profile, &plan.run, place, coding)?;
         }
-        self.undo(filter, profile, &plan)?;
         job.begin(filter, plan, outputs)
-    }
-
-    /// Removes the records that the runs to undo have added, and marks these runs as undone, in one commit. Only then
-    /// may their outputs be emptied.
-    fn undo(&self, filter: &mut dyn RunFilter, profile: &Profile, plan: &Plan) -> Result<()> {
-        for (run, output) in &plan.undone_outputs {
-            // The filter does not remember what an interrupted run has written after its last checkpoint.
-            let failed = |error| Failure::io(output.path.display(), &error);
-            let file = File::options().write(true).open(&output.path).map_err(failed)?;
-            file.set_len(output.offset).map_err(failed)?;
-            if output.role == Role::Output && run.records > 0 {
-                if !run.has_files_of(&plan.run) {
-                    let (run, records) = (run.name(), counted(run.records, "record"));
-                    let note = format!("--restart undoes {run}, which processed {records}");
-                    self.running.verbosity.say(format_args!("{}: {note}", profile.name));
-                }
-                self.reading.forget(filter, profile, output, self.to.coding(&output.path))?;
-            }
-        }
-        let Some(runs) = filter.runs().filter(|_| !plan.undone.is_empty()) else {
-            return Ok(());
-        };
-        let undone = runs.by_number.iter_mut().filter(|(it, _)| plan.undone.contains(it));
-        undone.for_each(|(_, run)| run.undo());
-        filter.commit()
     }
 }
 
@@ -297,6 +269,22 @@ impl InputPlan {
         Ok(())
     }
 
+    /// Whether each output has a header or a record, so that it gets no header.
+    pub(super) fn begun_outputs(&self, to: &Destinations) -> Result<Vec<bool>> {
+        let has_begun = |path: &Path| {
+            let inputs = Inputs::new(&[path.to_path_buf()], to.coding(path));
+            let mut reader = self.reader(inputs, Mixing::Allowed)?;
+            let mut block = Block::default();
+            while reader.next_block(&mut block)? {
+                if block.header_again.is_some() || block.leading < block.len() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        to.begun().into_iter().map(|path| path.map_or(Ok(false), has_begun)).collect()
+    }
+
     /// Whether a record without an answer is printed where records with the answer `wanted` are: a record without a key
     /// counts as new.
     pub(super) fn passes(&self, reason: &Reason, wanted: Seen) -> bool {
@@ -312,32 +300,11 @@ impl InputPlan {
         matches!(self.hashing.on_missing, None | Some(OnMissing::Keep | OnMissing::Value))
     }
 
-    /// Removes the records of an output from the filter.
-    fn forget(
+    /// Looks up the records of a block.
+    pub(super) fn look_up(
         &self,
         filter: &mut dyn RunFilter,
         profile: &Profile,
-        output: &Place,
-        coding: Coding,
-    ) -> Result<()> {
-        let inputs = Inputs::new(slice::from_ref(&output.path), coding);
-        let mut reader = self.reader(inputs, Mixing::Allowed)?;
-        let mut batch = Batch::default();
-        while reader.next_block(&mut batch.block)? {
-            if let Some(failure) = batch.block.failure.take() {
-                return Err(failure);
-            }
-            self.answer(filter, profile, Op::Remove, &mut batch)?;
-        }
-        Ok(())
-    }
-
-    /// Does `op` with the records of a block.
-    pub(super) fn answer(
-        &self,
-        filter: &mut dyn RunFilter,
-        profile: &Profile,
-        op: Op,
         batch: &mut Batch,
     ) -> Result<()> {
         let mut hashing = Hashing {
@@ -350,7 +317,7 @@ impl InputPlan {
         };
         hashing.hash(&mut batch.block, &mut batch.keys);
         batch.answers.clear();
-        filter.answer(op, batch).map_err(|stop| match stop {
+        filter.answer(Op::Check, batch).map_err(|stop| match stop {
             Stop::Lost { failure, .. } => failure,
             Stop::Full { no_room, .. } => Failure::at(&profile.name, no_room.why),
         })

@@ -104,7 +104,7 @@ impl Pass {
         let recorder = job.begin(&mut *filter, &profile, spec, &mut outputs)?;
         let counts = recorder.as_ref().map_or_else(Counts::default, |it| it.counts);
         // The outputs of an interrupted run are already truncated to its last checkpoint.
-        let begun = job.to.begun().iter().map(Option::is_some).collect();
+        let begun = job.reading.begun_outputs(&job.to)?;
         let session = match session {
             Some(session) => session,
             None => Session::begin(counts.shown(job.op).0, &job, &used.inputs, 1)?,

@@ -1,7 +1,7 @@
 //! What stands in an output behind the last checkpoint of an interrupted run.
 
 use super::job::InputPlan;
-use crate::filter::{Op, Profile, RunFilter};
+use crate::filter::{Profile, RunFilter};
 use crate::input::{Coding, bytes_from};
 use crate::key::{Mixing, Seen};
 use crate::pipeline::Batch;
@@ -41,7 +41,7 @@ impl InputPlan {
         let is_new = run.prints_new() && place.role == Role::Output && profile.window.is_none();
         let is_of_run = match self.last_of_rest(run, place, coding)? {
             Some((mut batch, Some(last))) if is_new => {
-                self.answer(filter, profile, Op::Check, &mut batch)?;
+                self.look_up(filter, profile, &mut batch)?;
                 // Records that the filter remembers were appended by another run.
                 let is_last = |(nth, found): (usize, &Seen)| {
                     *found == Seen::Repeat && batch.keys.record_of_hash(nth) == last
@@ -55,7 +55,7 @@ impl InputPlan {
         }
         let (bytes, offset) = (counted(bytes, "byte"), place.offset);
         let reason = format!(
-            "{bytes} at its end are not all what an interrupted {} wrote, and would be lost; keep yours in another \
+            "{bytes} at its end may not all be what an interrupted {} wrote, and would be lost; keep yours in another \
              file, cut off all of them with `truncate -s {offset} FILE`, and try again",
             run.name()
         );

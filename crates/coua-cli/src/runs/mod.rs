@@ -6,7 +6,7 @@
 //! | note | its content |
 //! |---|---|
 //! | `coua/run/N` | the job; for each file its role and its path, a character for each byte |
-//! | `coua/run/N/state` | whether it has ended, records done, the counters of the command, whether it precedes removals |
+//! | `coua/run/N/state` | whether it has ended, records done, the counters of the command |
 //! | `coua/run/N/file/M` | the position in file M, as [`Place`] has it; without it nothing was done |
 
 mod place;
@@ -80,8 +80,6 @@ pub(crate) struct Run {
     pub(crate) records: u64,
     /// The counters of the command.
     pub(crate) counts: Value,
-    /// `coua remove` has changed the filter since: what it holds of the run's records may be of other runs.
-    pub(crate) precedes_removals: bool,
     /// Positions in inputs, then in outputs.
     pub(crate) places: Vec<Place>,
 }
@@ -115,17 +113,6 @@ impl Run {
         self.places.iter().map(Place::file).eq(other.places.iter().map(Place::file))
     }
 
-    /// Marks the run as undone: the filter remembers nothing of what is in its outputs.
-    pub(crate) fn undo(&mut self) {
-        (self.has_ended, self.records, self.counts) = (true, 0, Value::Null);
-        self.places.retain(|place| place.role != Role::Input);
-    }
-
-    /// Whether `--restart` has undone the run, but has not written its outputs again.
-    pub(crate) fn is_undone(&self) -> bool {
-        self.has_ended && self.counts.is_null()
-    }
-
     /// Whether its main output gets records that the filter did not remember.
     pub(crate) fn prints_new(&self) -> bool {
         self.job.is_dedup() && !self.job.has("repeats")
@@ -148,7 +135,7 @@ impl Run {
                 notes.insert(format!("{name}/file/{at}"), to_note(place));
             }
         }
-        let state = (self.has_ended, self.records, &self.counts, self.precedes_removals);
+        let state = (self.has_ended, self.records, &self.counts);
         notes.insert(format!("{name}/state"), to_note(&state));
         notes.insert(name, self.fixed_note());
     }
@@ -172,7 +159,7 @@ impl Run {
             return Some(());
         }
         let state = serde_json::from_slice(note).ok().filter(|_| part == "state");
-        (self.has_ended, self.records, self.counts, self.precedes_removals) = state?;
+        (self.has_ended, self.records, self.counts) = state?;
         Some(())
     }
 }
@@ -257,7 +244,7 @@ mod tests {
         let counts = Value::from("counts");
         let places = vec![Place::start(Role::Input, Path::new("in \u{e4}\u{20ac}")), place];
         let (job, has_ended) = (JobSpec::new("job"), records > 5);
-        Run { job, has_ended, records, counts, precedes_removals: has_ended, places }
+        Run { job, has_ended, records, counts, places }
     }
 
     fn sample() -> Runs {

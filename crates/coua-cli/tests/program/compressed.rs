@@ -180,17 +180,6 @@ fn an_output_is_read_once_before_it_is_appended_to() {
     }
 }
 
-/// Printed records are removed from the filter again.
-#[test]
-fn a_run_with_a_compressed_output_starts_over() {
-    let folder = Folder::new();
-    folder.file("in", "a\nb\na\n");
-    let command = ["dedup", "--filter", "f", "-o", "out.gz", "in"];
-    run_in(&folder, &command).good();
-    run_in(&folder, &[&command[..], &["--restart"]].concat()).good();
-    assert_eq!(unpacked(&folder.read("out.gz")), b"a\nb\n");
-}
-
 #[test]
 fn a_full_disk_and_a_closed_pipe_end_it() {
     let folder = Folder::new();

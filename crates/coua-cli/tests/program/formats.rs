@@ -100,7 +100,4 @@ fn a_text_that_was_the_beginning_of_compressed_data() {
         refused.stderr
     );
     assert_eq!(folder.read("out"), b"\x1f\n");
-    let restart = ["dedup", "--filter", "f", "-o", "out", "--restart", "in"];
-    run_in(&folder, &restart).good();
-    assert_eq!(folder.read("out"), b"1\n2\n3\n4\n5\n");
 }

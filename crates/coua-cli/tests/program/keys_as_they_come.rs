@@ -106,10 +106,10 @@ fn whole_json_records_but_some_members() {
     let both = told(&["--except", "/h,/m", "--except", "/m"], lines);
     assert_eq!(
         both,
-        "coua: --except /h,/m: no record has it; give each pointer an --except of its own\n"
+        "coua: --except /h,/m: no record has a value there; give each pointer an --except of its own\n"
     );
     let typo = told(&["--except", "/h/q", "--except", "/h/n"], lines);
-    assert_eq!(typo, "coua: --except /h/q: no record has it\n");
+    assert_eq!(typo, "coua: --except /h/q: no record has a value there\n");
     assert_eq!(told(&["--except", "/q"], ""), "");
     assert_eq!(
         told(&["--except", "at"], ""),

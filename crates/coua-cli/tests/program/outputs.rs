@@ -422,3 +422,24 @@ fn open_files_are_appended_to() {
         "coua: --resume: every output must be a named file (-o), because it is truncated\n",
     );
 }
+
+/// Blank lines and comments are no header.
+#[test]
+fn an_output_of_comments_only_gets_a_header() {
+    let folder = Folder::new();
+    folder.file("in", "id,n\n1,x\n");
+    let comments = "# a comment\n".repeat(30_000);
+    for (begin, is_begun) in
+        [("# c\n\n", false), (&comments, false), ("# c\nid,n\n", true), ("id,n\n0,y\n", true)]
+    {
+        for to in ["out", "out.gz"] {
+            let pack = if to == "out" { "cat" } else { "gzip" };
+            folder.file("begin", begin);
+            let script = format!(
+                "{pack} < begin > {to}; $COUA dedup --csv id --comment '#' --append -o {to} in; zcat -f {to}"
+            );
+            let records = if is_begun { "1,x\n" } else { "id,n\n1,x\n" };
+            assert_eq!(shell(folder.path(), &script).text(), format!("{begin}{records}"), "{to}");
+        }
+    }
+}

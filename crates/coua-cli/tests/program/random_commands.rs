@@ -134,7 +134,7 @@ impl World {
                 &["-d", "--tee-dups", "x"],
                 &["--known", "nowhere"],
             ]);
-            all.extend([&["--rate", "2"][..], &["--restart", "--resume"], &["--known", "."]]);
+            all.extend([&["--rate", "2"][..], &["--known", "."]]);
             if dedup.output.is_none() {
                 all.extend([
                     &["--append"][..],
@@ -318,7 +318,7 @@ impl World {
         let (before, filter) = (files(), self.folder.read("f"));
         let run = fed(coua(&step.args).current_dir(self.folder.path()), &step.stdin);
         assert_eq!((run.code, run.stdout), (Some(0), Vec::new()), "{story}{}", run.stderr);
-        let words = ": is finished already; nothing to do (--restart does it again)\n";
+        let words = ": is finished already; nothing to do\n";
         assert!(run.stderr.contains(words), "{story}{}", run.stderr);
         assert!((files(), self.folder.read("f")) == (before, filter), "{story}{}", run.stderr);
     }

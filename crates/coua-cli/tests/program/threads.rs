@@ -82,8 +82,8 @@ fn shared(
     threads: &str,
 ) -> [[Option<Vec<u8>>; 2]; 3] {
     let run = |inputs: &[&str], every| {
-        let restart: &[_] = if command[0] == "dedup" { &["--restart"] } else { &[] };
-        let options = [&["-j", threads, "--checkpoint-every", every], restart].concat();
+        std::fs::remove_file(folder.join("out")).ok();
+        let options = ["-j", threads, "--checkpoint-every", every];
         let run = run_in(folder, &[command, &options, inputs].concat());
         assert!(matches!(run.code, Some(0 | 3)), "{command:?} -j {threads}: {}", run.stderr);
         // The log of the file tells when checkpoints were.

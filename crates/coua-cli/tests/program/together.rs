@@ -205,7 +205,6 @@ fn an_output_is_written_by_one_run_at_a_time() {
         ("--tee-dups out -o new", "out"),
         ("--keep last -o out", "out"),
         ("--filter f -o out", "out"),
-        ("--filter f --restart -o out", "out"),
         ("--output-dir dir", "dir/in"),
     ] {
         folder.file(name, "");

@@ -126,44 +126,6 @@ fn check_words(run: &Run, what: &str) {
     }
 }
 
-/// An output is cut, the run undone, or an output emptied, and then nothing more.
-#[test]
-fn a_restart_that_failed_starts_over_needs_cc() {
-    let place = Place::with_few();
-    let dedup = ["dedup", "-j1", "--filter", "seen", "-o", "out", "--tee-dups", "tee", "few"];
-    let restart = [&dedup[..], &["--restart"]].concat();
-    let mut failed = 0;
-    for at in 0..6 {
-        place.begin(Before::Filter);
-        fs::remove_file(place.folder.join("tee")).ok();
-        place.run_at_once(&dedup, &[]).good();
-        let faults = [("COUA_FAULT_CALL", "t"), ("COUA_FAULT_AT", &*at.to_string())];
-        let run = place.run_at_once(&restart, &faults);
-        failed += u32::from(run.code == Some(2));
-        for way in ["", "--resume"] {
-            let words: Vec<_> = dedup.into_iter().chain((!way.is_empty()).then_some(way)).collect();
-            let next = place.run_at_once(&words, &[]);
-            let is_named = ["start over with --restart", "leave out --resume"]
-                .iter()
-                .any(|words| next.stderr.contains(words));
-            assert!(next.code == Some(0) || is_named, "{at} {way}: {}", next.stderr);
-        }
-        // Nothing is appended to what is undone.
-        let before = ["seen", "out", "tee"].map(|name| (name, place.folder.read(name)));
-        let appended = place.run_at_once(&[&dedup[..], &["--append"]].concat(), &[]);
-        let lines = String::from_utf8(place.folder.read("out")).unwrap();
-        assert!(["", "a\nc\n"].contains(&&*lines), "{at}: {lines} {}", appended.stderr);
-        for (name, bytes) in &before {
-            place.folder.file(name, bytes);
-        }
-        place.run_at_once(&restart, &[]).good();
-        let files = ["out", "tee"].map(|name| place.folder.read(name));
-        assert_eq!(files, [b"a\nc\n".to_vec(), b"b\n".to_vec()], "{at}: {}", run.stderr);
-        assert_eq!(run_in(&place.folder, &["check", "-c", "seen", "few"]).text(), "3\n");
-    }
-    assert!(failed >= 4, "{failed}");
-}
-
 /// The file system does not support syncing folders: the program can do no more.
 #[test]
 fn a_sync_that_there_is_not_is_no_error_needs_cc() {

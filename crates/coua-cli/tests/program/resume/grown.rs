@@ -184,3 +184,30 @@ fn an_input_may_grow_before_an_interrupted_run_is_resumed() {
     });
     assert!(was_killed, "no run was caught at work");
 }
+
+/// Its columns were others, and stand in the output.
+#[test]
+fn a_header_that_was_cut_off_is_refused() {
+    let folder = Folder::new();
+    let dedup = [DEDUP, &["--csv", "id", "--comment", "#", "a"]].concat();
+    for (cut, rest, words) in [
+        ("id,na", "me\n1,x\n", "/a: --resume: no longer begins with what was processed"),
+        ("# c\nid,na", "me\n1,x\n", "/a: --resume: no longer begins with what was processed"),
+        ("id,n", "\n1,x\n", ""),
+    ] {
+        folder.file("a", cut);
+        done(&folder, &dedup, &[]);
+        let before = folder.read("out");
+        append(&folder, "a", rest);
+        let run = run_in(&folder, &dedup);
+        assert!(run.stderr.contains(words), "{}", run.stderr);
+        if words.is_empty() {
+            assert_eq!((run.code, folder.read("out")), (Some(0), folder.read("a")));
+        } else {
+            assert_eq!((run.code, folder.read("out")), (Some(2), before));
+        }
+        for name in ["seen", "out"] {
+            std::fs::remove_file(folder.join(name)).unwrap();
+        }
+    }
+}

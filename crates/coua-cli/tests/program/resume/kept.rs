@@ -6,13 +6,12 @@ use crate::output_dir::tree;
 use crate::support::{
     Folder, Repeats, Run, coua, expected, lines, run_in, run_with, shell, until, wait,
 };
-use coua_dev::cases::sample;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-const RESTART: &str = "; append with --append, start over with --restart, or move the file away\n";
+const APPEND: &str = "; append with --append, or move the file away\n";
 
 #[track_caller]
 fn refused(run: &Run, words: &str) {
@@ -44,15 +43,15 @@ fn the_output_of_a_stream_is_kept() {
             let words = [&dedup.join(" "), more].join(" ");
             shell(folder.path(), &format!("printf '{text}' | $COUA {words}"))
         };
-        refused(&feed("b\nc\n", ""), RESTART);
+        refused(&feed("b\nc\n", ""), APPEND);
         assert_eq!(folder.read(name), before);
         feed("b\nc\n", "--append").good();
         assert_eq!(unpacked(&folder.read(name)), b"a\nb\nc\n");
-        refused(&feed("b\nc\n", ""), RESTART);
+        refused(&feed("b\nc\n", ""), APPEND);
         assert_eq!(unpacked(&folder.read(name)), b"a\nb\nc\n");
         let named = ["dedup", "--filter", "f", "-o", name, "in"];
         folder.file("in", "d\n");
-        refused(&run_in(&folder, &[&named, options].concat()), RESTART);
+        refused(&run_in(&folder, &[&named, options].concat()), APPEND);
         // Standard input is silent now, and all is in order.
         feed("", "--append").good();
         assert_eq!(unpacked(&folder.read(name)), b"a\nb\nc\n");
@@ -93,22 +92,6 @@ fn an_output_is_kept_when_a_run_that_appends_is_killed_early() {
     }
 }
 
-/// Its records are forgotten before they are printed again.
-#[test]
-fn a_stream_starts_over() {
-    for name in ["out", "out.gz", "out.zst"] {
-        let folder = Folder::new();
-        let feed = |text: &str, more: &str| {
-            let dedup = format!("$COUA dedup --filter f -o {name} --tee-dups tee {more}");
-            shell(folder.path(), &format!("printf '{text}' | {dedup}"))
-        };
-        feed("a\nb\na\n", "").good();
-        refused(&feed("a\nc\n", ""), RESTART);
-        feed("a\nc\n", "--restart").good();
-        assert_eq!((&*unpacked(&folder.read(name)), items(&folder, "f")), (&b"a\nc\n"[..], 2));
-    }
-}
-
 /// Repeats are remembered too; and records may go to standard output beside the file.
 #[test]
 fn outputs_of_repeats_are_kept() {
@@ -117,11 +100,9 @@ fn outputs_of_repeats_are_kept() {
     let script = |more: &str| shell(folder.path(), &format!("$COUA dedup --filter f {more}"));
     script("--tee-dups tee in").good();
     assert_eq!(folder.read("tee"), b"a\n");
-    refused(&script("--tee-dups tee in"), RESTART);
-    let never = script("--tee-dups tee --restart in");
-    refused(&never, "cannot undo `coua dedup`: no output holds the records that it changed\n");
-    refused(&script("-d -o tee in"), RESTART);
-    refused(&script("-d -o tee < in"), RESTART);
+    refused(&script("--tee-dups tee in"), APPEND);
+    refused(&script("-d -o tee in"), APPEND);
+    refused(&script("-d -o tee < in"), APPEND);
     assert_eq!((folder.read("tee"), items(&folder, "f")), (b"a\n".to_vec(), 1));
     folder.file("other", "x\n");
     let held = run_in(&folder, &["remove", "f", "--report", "found", "-o", "tee", "other"]);
@@ -150,11 +131,7 @@ fn the_same_finished_command_does_nothing() {
         shell(folder.path(), &format!("$COUA {command}")).good();
         let before = tree(folder.path());
         let again = shell(folder.path(), &format!("$COUA {command}"));
-        let words = if command.starts_with("remove") {
-            ": is finished already; nothing to do\n"
-        } else {
-            ": is finished already; nothing to do (--restart does it again)\n"
-        };
+        let words = ": is finished already; nothing to do\n";
         assert!(again.code == Some(0) && again.stderr.ends_with(words), "{}", again.stderr);
         shell(folder.path(), &format!("$COUA {command} -q")).good();
         let figures = shell(folder.path(), &format!("$COUA {command} -q --stats=json"));
@@ -181,17 +158,6 @@ fn a_run_goes_on_with_further_inputs() {
         assert_eq!(counts, [2, 2, 3, 4, 5, 5, 5], "{to}: {printed:?}");
         assert_eq!(printed.concat().iter().collect::<BTreeSet<_>>().len(), 5);
         assert_eq!(items(&folder, "f"), 5);
-        // All of it is undone, unless records would stay in outputs of other inputs.
-        let restarted =
-            shell(folder.path(), &format!("{} 4 3", dedup.replace("--resume", "--restart")));
-        if to.contains("dir") {
-            assert!(restarted.stderr.contains(" it also wrote "), "{}", restarted.stderr);
-            continue;
-        }
-        assert!(restarted.code == Some(0) && restarted.stderr.contains(" undoes "));
-        let mut last = printed_records(&folder);
-        last.sort();
-        assert_eq!(last, ["a", "c", "d", "e"]);
     }
 }
 
@@ -216,7 +182,7 @@ fn an_unknown_output_of_a_further_input_is_kept() {
     let run = run_in(&folder, &[&dedup[..], &["1", "2"]].concat());
     refused(
         &run,
-        "/out/2: --resume: no run with these inputs and options wrote this file; start over with --restart, or move the file away\n",
+        "/out/2: --resume: no run with these inputs and options wrote this file; move the file away\n",
     );
     assert_eq!(folder.read("out/2"), b"mine\n");
 }
@@ -250,45 +216,6 @@ fn a_killed_run_goes_on_with_a_further_input() {
     assert!(was_killed, "no run was caught at work");
 }
 
-/// All that an output holds is removed from the filter, however it is compressed: no line is lost.
-#[test]
-fn a_run_that_starts_over_loses_nothing() {
-    let text = lines(60_000, Repeats::Few);
-    let outputs = [
-        "-o out",
-        "-o out.gz",
-        "-o out.zst",
-        "-o out --compress zst:1",
-        "-o out.gz --tee-dups tee.zst",
-        "--output-dir out",
-        "--output-dir out --compress gz:1",
-        "--output-dir out --compress zst --tee-dups tee",
-    ];
-    for to in sample(outputs, [8, 4]) {
-        let folder = Folder::new();
-        folder.file("in.csv", [b"line\n", &text[..]].concat());
-        folder.file("more.csv", [b"line\n", &lines(5_000, Repeats::Many)[..]].concat());
-        for filter in
-            ["--csv line --filter f", "--csv line --rate 0.0001 --capacity 99999 --filter g"]
-        {
-            let inputs = if to.contains("dir") { "in.csv more.csv" } else { "in.csv" };
-            let dedup = format!("$COUA dedup -q {to} {filter} {inputs}");
-            shell(folder.path(), &dedup).good();
-            let (whole, name) = (printed_records(&folder), &filter[filter.len() - 1..]);
-            let items = items(&folder, name);
-            for _ in 0..2 {
-                shell(folder.path(), &format!("{dedup} --restart")).good();
-                assert!(printed_records(&folder) == whole, "{to} {filter}");
-            }
-            assert_eq!(self::items(&folder, name), items, "{to} {filter}");
-            for name in ["out", "out.gz", "out.zst", "tee", "tee.zst"] {
-                fs::remove_file(folder.join(name)).ok();
-            }
-            fs::remove_dir_all(folder.join("out")).ok();
-        }
-    }
-}
-
 /// What other runs leave in the notes makes no run with the option be forgotten.
 #[test]
 fn many_other_runs_make_none_be_forgotten() {
@@ -310,8 +237,7 @@ fn many_other_runs_make_none_be_forgotten() {
 fn no_inputs_have_no_outputs() {
     let folder = Folder::new();
     folder.file("list", "");
-    for options in ["", "--filter f", "--filter f --resume", "--filter f --restart", "--keep last"]
-    {
+    for options in ["", "--filter f", "--filter f --resume", "--keep last"] {
         let dedup = format!("$COUA dedup --files-from list --output-dir out {options}");
         shell(folder.path(), &dedup).good();
         shell(folder.path(), &format!("{dedup} --tee-dups tee")).good();
@@ -353,14 +279,11 @@ fn two_passes_are_refused_before_their_input_is_copied() {
 fn an_output_is_never_emptied_while_the_filter_holds_items() {
     let cases = [
         ("cp a x; dedup -o y b; dedup -o x big", "x"),
-        ("cp a x; dedup -o y b; dedup --restart -o x big", "x"),
         ("cp a x; dedup -o y b; dedup --resume -o x big", "x"),
         ("cp a x; dedup -o y b; dedup --tee-dups x -o z b", "x"),
-        ("cp a x; dedup -o y b; dedup --restart --tee-dups x -o y b", "x"),
         ("cp a x; dedup -o y b; $COUA remove f --report found -o x b", "x"),
         ("mkdir d; cp a d/b; dedup -o y b2; dedup --output-dir d b b2", "d/b"),
         ("dedup -o out a; mv out x; dedup -o x b", "x"),
-        ("dedup -o out a; mv out x; dedup --restart -o x a", "x"),
         ("dedup a > x; dedup -o x b", "x"),
         ("dedup -o x a; for i in $(seq 65); do echo $i | dedup -o o$i; done; dedup -o x b", "x"),
         ("dedup -o out.gz a; mv out.gz o.gz; dedup -o o.gz b; gzip -dc o.gz > x", "x"),

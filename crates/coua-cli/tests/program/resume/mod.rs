@@ -1,6 +1,7 @@
 //! Interrupted runs that are resumed: the output and the filter are the same as without an interruption.
 
 mod counts;
+mod damaged;
 mod full;
 mod grown;
 mod kept;
@@ -10,7 +11,6 @@ mod refused;
 mod stopped;
 mod table;
 mod told;
-mod undone;
 
 use crate::output_dir::{tree, unpacked};
 use crate::packed::{gzip, zstd};

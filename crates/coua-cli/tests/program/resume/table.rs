@@ -95,21 +95,6 @@ fn an_output_is_known_by_its_links_too() {
     assert_eq!(folder.read("out"), numbers(20..60).as_bytes());
 }
 
-#[test]
-fn a_run_is_discarded_by_name() {
-    let folder = full();
-    assert_eq!(run_in(&folder, &[FULL, &["--restart"]].concat()).code, Some(3));
-    let printed = (folder.read("out"), runs(&folder, "seen").len());
-    assert_eq!(printed, (numbers(0..20).into_bytes(), 1), "undone, and done again");
-    // Another run that writes the same output.
-    let folder = full();
-    let other = run_in(&folder, &["dedup", "--filter", "seen", "-o", "out", "old", "--restart"]);
-    assert!(other.code == Some(0) && other.stderr.contains("--restart undoes `coua dedup` of "));
-    assert_eq!((folder.read("out").len(), runs(&folder, "seen").len()), (0, 1));
-    run_in(&folder, &["check", "-c", "seen", "in"]).failed(1, "");
-    assert_eq!(runs(&folder, "seen")[0]["has_ended"], true);
-}
-
 /// Other runs must not affect an ended run that is remembered.
 #[test]
 fn an_ended_run_outlives_all_others() {
