@@ -146,7 +146,7 @@ fn hexadecimal(digits: &[u8]) -> Option<[u8; 16]> {
 }
 
 /// The number of generations of a window: ages are accurate to 12.5 %.
-const GENERATIONS: u32 = 8;
+pub(super) const GENERATIONS: u32 = 8;
 
 /// The length of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

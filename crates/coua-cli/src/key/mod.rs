@@ -18,7 +18,7 @@ mod normalize;
 mod regex;
 mod url_form;
 
-pub(crate) use block_keys::{Answers, BlockKeys, Group, Missing, MissingKey, Reason, Seen};
+pub(crate) use block_keys::{Answers, BlockKeys, Group, Missing, MissingKey, Parts, Reason, Seen};
 pub(crate) use column::Column;
 pub(crate) use csv::{Choice, Columns, Dialect};
 pub(crate) use fields::Fields;
@@ -32,7 +32,6 @@ pub(crate) use normalize::Normalize;
 pub(crate) use regex::Pattern;
 pub(crate) use url_form::UrlForm;
 
-use block_keys::Parts;
 use coua::{KeyHash, KeyHasher};
 use std::collections::TryReserveError;
 use std::mem;

@@ -1,4 +1,4 @@
-//! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&db=N&retry=SECONDS`.
+//! Where a filter on a server is: `valkey://USER:PASSWORD@HOST:PORT/NAME?shards=N&retry=SECONDS`.
 
 use crate::clock;
 use percent_encoding::percent_decode_str;
@@ -22,12 +22,10 @@ pub(crate) const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards
 #[derive(Clone, PartialEq)]
 pub(crate) struct Address {
     scheme: String,
-    /// The server, or a node of its cluster.
-    pub(super) node: Node,
-    /// Empty, like the password: none is given.
-    pub(super) user: String,
-    pub(super) password: String,
-    pub(super) database: i64,
+    /// The server, or a node of its cluster: `host:port`.
+    pub(super) node: String,
+    /// The password, with the user's name before it if there is one; empty if none is given.
+    pub(super) login: Vec<String>,
     pub(super) name: String,
     /// `None`: the filter is one key of this name.
     pub(super) shards: Option<u32>,
@@ -48,37 +46,16 @@ impl fmt::Debug for Address {
     }
 }
 
-/// One server, possibly of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Node {
-    pub(super) host: String,
-    pub(super) port: u16,
-}
-
-impl Node {
-    /// `host:port`, where one may be missing, and an IPv6 address may have brackets.
-    pub(super) fn of(text: &str) -> Result<Self, String> {
-        let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()),
-            _ => (text, Some(PORT)),
-        };
-        let port = port.ok_or_else(|| format!("has a port that is no number; expected {FORM}"))?;
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        Ok(Self { host: decoded(host, "host")?, port })
-    }
-
-    /// A node that is reported without a host has that of the node that reports it.
-    pub(super) fn reported_by(self, reporter: &Self) -> Self {
-        let is_known = !matches!(self.host.as_str(), "" | "?");
-        if is_known { self } else { Self { host: reporter.host.clone(), ..self } }
-    }
-}
-
-impl fmt::Display for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port } = self;
-        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
-    }
+/// The server `host:port`, of which one part may be missing: without a host, it has that of the server that reports it.
+/// An IPv6 address may have brackets, and gets them.
+pub(super) fn node(text: &str, reporter: &str) -> Option<String> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+        _ => (text, PORT),
+    };
+    let (own, _) = reporter.rsplit_once(':').unwrap_or_default();
+    let host = if matches!(host, "" | "?") { own } else { host }.trim_matches(['[', ']']);
+    Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
 }
 
 impl Address {
@@ -98,34 +75,31 @@ impl Address {
         }
         let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
         let (server, name) = place.split_once('/').unwrap_or((place, ""));
-        let (login, node) = server.rsplit_once('@').unwrap_or(("", server));
+        let (login, host) = server.rsplit_once('@').unwrap_or(("", server));
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
-        let node = Node::of(node)?;
-        if node.host.is_empty() {
+        let node = node(&decoded(host, "host")?, "");
+        let node = node.ok_or_else(|| format!("has a port that is no number; expected {FORM}"))?;
+        if node.starts_with(':') {
             return Err(format!("names no host; expected {FORM}"));
+        }
+        let (user, mut password) = (decoded(user, "user")?, decoded(password, "password")?);
+        if password.is_empty() {
+            password = env::var(PASSWORD).unwrap_or_default();
         }
         let mut address = Self {
             scheme: scheme.to_ascii_lowercase(),
             node,
-            user: decoded(user, "user")?,
-            password: match password {
-                "" => env::var(PASSWORD).unwrap_or_default(),
-                password => decoded(password, "password")?,
+            // Some users need no password.
+            login: match (user.as_str(), password.as_str()) {
+                ("", "") => Vec::new(),
+                ("", _) => vec![password],
+                _ => vec![user, password],
             },
-            database: 0,
             name: name_of(name)?,
             shards: None,
             patience: PATIENCE,
         };
-        let mut given = Vec::new();
-        for option in options.split('&').filter(|option| !option.is_empty()) {
-            let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            if given.contains(&name) {
-                return Err(format!("has {name} twice; drop one"));
-            }
-            address.take(name, value)?;
-            given.push(name);
-        }
+        address.take(options)?;
         Ok(address)
     }
 
@@ -133,22 +107,25 @@ impl Address {
         matches!(self.scheme.as_str(), "valkeys" | "rediss")
     }
 
-    /// Takes an option.
-    fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let number = |least: u32, most: u32| {
-            let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-            number.ok_or_else(|| {
-                format!("has {name}={value}; expected a number from {least} to {most}")
-            })
-        };
-        match name {
-            "shards" => self.shards = Some(number(1, MOST_SHARDS)?),
-            "db" => self.database = i64::from(number(0, i32::MAX as u32)?),
-            "retry" => {
-                let wrong = |reason| format!("has retry={value}; {reason}");
-                self.patience = clock::seconds(value).map_err(wrong)?;
+    /// Takes the options.
+    fn take(&mut self, options: &str) -> Result<(), String> {
+        let mut given = Vec::new();
+        for option in options.split('&').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let wrong = |expected: &str| format!("has {name}={value}; {expected}");
+            if given.contains(&name) {
+                return Err(format!("has {name} twice; drop one"));
             }
-            _ => return Err(format!("has {name}={value}; expected shards, db or retry")),
+            given.push(name);
+            match name {
+                "shards" => {
+                    let number = value.parse().ok().filter(|it| (1..=MOST_SHARDS).contains(it));
+                    let expected = "expected a number from 1 to 16384";
+                    self.shards = Some(number.ok_or_else(|| wrong(expected))?);
+                }
+                "retry" => self.patience = clock::seconds(value).map_err(wrong)?,
+                _ => return Err(wrong("expected shards or retry")),
+            }
         }
         Ok(())
     }
@@ -183,22 +160,18 @@ mod tests {
     #[test]
     fn addresses_are_understood() {
         let address = parse("valkey://h/seen").unwrap();
-        assert_eq!(
-            (address.node.host.as_str(), address.node.port, address.shards),
-            ("h", 6379, None)
-        );
-        assert_eq!((address.database, address.has_tls()), (0, false));
-        let address =
-            parse("rediss://me:p%40ss@[::1]:7000/a%20b?shards=64&db=3&retry=0.5").unwrap();
-        assert_eq!((address.node.host.as_str(), address.node.port), ("::1", 7000));
-        assert_eq!(address.user, "me");
-        assert_eq!(address.password, "p@ss");
+        assert_eq!((address.node.as_str(), address.shards), ("h:6379", None));
+        assert!(address.login.is_empty() && !address.has_tls());
+        let address = parse("rediss://me:p%40ss@[::1]:7000/a%20b?shards=64&retry=0.5").unwrap();
+        assert_eq!(address.node, "[::1]:7000");
+        assert_eq!(address.login, ["me", "p@ss"]);
         assert_eq!((address.name.as_str(), address.shards), ("a b", Some(64)));
-        assert_eq!((address.database, address.has_tls()), (3, true));
+        assert!(address.has_tls());
         assert_eq!(address.patience, Duration::from_millis(500));
         assert_eq!(address.to_string(), "rediss://[::1]:7000/a b?shards=64");
         let address = parse("redis://:secret@h/x").unwrap();
-        assert_eq!((address.user.as_str(), address.password.as_str()), ("", "secret"));
+        assert_eq!(address.login, ["secret"]);
+        assert_eq!(parse("redis://me@[::1]/x").unwrap().login, ["me", ""]);
         for (text, name) in [
             ("valkey://h/a/../b", "a/../b"),
             ("valkey://h/.?shards=2", "."),
@@ -222,9 +195,8 @@ mod tests {
             ("valkey://h/a#b", "after #"),
             ("valkey://h/a?shards=0", "expected a number from 1 to 16384"),
             ("valkey://h/a?shards=x", "expected a number from 1 to 16384"),
-            ("valkey://h/a?db=-1", "expected a number from 0"),
-            ("valkey://h/a?shard=2", "expected shards, db or retry"),
-            ("valkey://h/a?shards=2&db=1&shards=3", "has shards twice"),
+            ("valkey://h/a?shard=2", "expected shards or retry"),
+            ("valkey://h/a?shards=2&retry=1&shards=3", "has shards twice"),
             ("valkey://h?shards=2/x", "names no filter"),
             ("valkey://h/%ff", "not UTF-8"),
         ] {
@@ -238,7 +210,7 @@ mod tests {
         let address = parse("valkey://me:secret@h/seen?shards=2").unwrap();
         assert_eq!(format!("{address} {address:?}").matches("secret").count(), 0);
         let address = parse("valkey://me:sec%2Fret%40@h/a%40b").unwrap();
-        assert_eq!(address.password, "sec/ret@");
+        assert_eq!(address.login, ["me", "sec/ret@"]);
         assert_eq!(address.name, "a@b");
     }
 }

@@ -3,8 +3,8 @@
 //! A server that sends without end would take all memory, and one that sends a byte now and then would block the program
 //! forever. So each reply has limits of bytes and of time.
 
-use super::address::{Address, Node};
-use super::protocol::{ServerCommand, Value};
+use super::address::Address;
+use super::protocol::{DEEPEST, Value, encode};
 use crate::terminal::message::reason;
 use crate::terminal::{caught_signal, printable};
 use rustls::pki_types::ServerName;
@@ -13,6 +13,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
+use std::iter::{once, zip};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,10 +34,6 @@ const PER_BYTE: Duration = Duration::from_micros(30);
 pub(super) const MOST_BYTES: u64 = 4 << 20;
 /// The most characters of a server's text in a message.
 const MOST_WORDS: usize = 300;
-
-/// The names of a command that only this module has: other servers and modules have most of its CF.*. Beside another
-/// module with CF.*, its commands are COUA.*.
-const OWN_COMMANDS: [&str; 2] = ["COUA.MDEL", "CF.MDEL"];
 
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
                          --loadmodule coua-valkey.so";
@@ -101,11 +98,11 @@ impl<T: Read + Write + fmt::Debug> Transport for T {}
 /// Connects to a node, with TLS if the address says so. Tries all addresses of a host name.
 fn connect(
     address: &Address,
-    node: &Node,
+    node: &str,
     left: Rc<Cell<Duration>>,
 ) -> io::Result<Box<dyn Transport>> {
     let mut socket = Err(io::ErrorKind::AddrNotAvailable.into());
-    for place in (node.host.as_str(), node.port).to_socket_addrs()? {
+    for place in node.to_socket_addrs()? {
         socket = socket.or_else(|_: io::Error| TcpStream::connect_timeout(&place, CONNECTING));
     }
     let socket = socket?;
@@ -120,9 +117,9 @@ fn connect(
 }
 
 /// A TLS session that trusts the system's certificates.
-fn tls(node: &Node) -> io::Result<ClientConnection> {
-    let name = ServerName::try_from(node.host.clone());
-    let name = name.map_err(|_| io::Error::other("the host name is not valid in a certificate"))?;
+fn tls(node: &str) -> io::Result<ClientConnection> {
+    let host = node.rsplit_once(':').map_or(node, |(host, _)| host).trim_matches(['[', ']']);
+    let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     let mut roots = RootCertStore::empty();
     // Certificates that cannot be read or parsed are not trusted.
     let (trusted, _) =
@@ -143,10 +140,8 @@ pub(super) enum LinkError {
     Lost(String),
     /// The command was not executed, but may be soon.
     NotNow(String),
-    /// The command was not executed: another node has the key.
-    Moved,
-    /// The command was not executed: the key is moving to another node, which already has it.
-    Ask(Node),
+    /// The command was not executed: another node has the key. If the key's slot is just moving, this is the node.
+    Moved(Option<String>),
     /// The command was not executed, and never will be.
     Refused(String),
 }
@@ -155,7 +150,7 @@ impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lost(text) | Self::NotNow(text) | Self::Refused(text) => f.write_str(text),
-            Self::Moved | Self::Ask(_) => f.write_str("the cluster is moving keys"),
+            Self::Moved(_) => f.write_str("the cluster is moving keys"),
         }
     }
 }
@@ -174,11 +169,13 @@ impl From<io::Error> for LinkError {
 impl LinkError {
     /// A server's error.
     fn of(text: &str) -> Self {
-        let said = shown(text.strip_prefix("ERR ").unwrap_or(text));
+        // The beginning, without characters that control a terminal.
+        let said = text.strip_prefix("ERR ").unwrap_or(text).chars().take(MOST_WORDS);
+        let said = printable(&said.collect::<String>()).into_owned();
         let words: Vec<_> = text.splitn(3, ' ').collect();
         match words[..] {
-            ["ASK", _, node] => Node::of(node).map_or(Self::Moved, Self::Ask),
-            ["MOVED" | "ASK", ..] => Self::Moved,
+            ["ASK", _, node] => Self::Moved(Some(node.to_owned())),
+            ["MOVED" | "ASK", ..] => Self::Moved(None),
             ["BUSY" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" | "TRYAGAIN", ..] => {
                 Self::NotNow(said)
             }
@@ -188,12 +185,6 @@ impl LinkError {
             _ => Self::Refused(said),
         }
     }
-}
-
-/// The begin of a server's text, without characters that control a terminal.
-fn shown(text: &str) -> String {
-    let begin: String = text.chars().take(MOST_WORDS).collect();
-    printable(&begin).into_owned()
 }
 
 /// A connection that sends commands in pipelines.
@@ -212,41 +203,34 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects to this node as the address says; the node must have the module.
-    pub(super) fn open(address: &Address, node: &Node) -> Result<Self, LinkError> {
+    pub(super) fn open(address: &Address, node: &str) -> Result<Self, LinkError> {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
         let left = Rc::new(Cell::new(answering));
         let stream = BufReader::new(connect(address, node, left.clone())?);
         let (prefix, waiting) = ("", VecDeque::new());
         let mut connection = Self { stream, answering, left, prefix, waiting };
         connection.log_in(address)?;
-        // A server with too many clients answers the first command only: this one, which may be lost.
-        let command = ServerCommand::new("COMMAND").arg("INFO").args(OWN_COMMANDS);
-        let known = connection.call(&command)?;
-        let known = known.elements().unwrap_or_default();
-        let own = known.iter().zip(OWN_COMMANDS).find(|(info, _)| info.elements().is_some());
-        let prefix = own.and_then(|(_, command)| command.strip_suffix("MDEL"));
-        connection.prefix = prefix.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))?;
+        // A server with too many clients answers the first command only: this one, which may be lost. Other servers and
+        // modules lack MDEL. Beside another module with CF.*, the commands are COUA.*.
+        let known = connection.call(&["COMMAND", "INFO", "COUA.MDEL", "CF.MDEL"])?;
+        let mut known = zip(known.elements().unwrap_or_default(), ["COUA.", "CF."]);
+        let own = known.find(|(info, _)| info.elements().is_some());
+        connection.prefix = own.ok_or_else(|| LinkError::Refused(NO_MODULE.to_owned()))?.1;
         Ok(connection)
     }
 
-    /// Selects user and database.
+    /// Selects the user.
     fn log_in(&mut self, address: &Address) -> Result<(), LinkError> {
-        let Address { user, password, database, .. } = address;
-        if !user.is_empty() || !password.is_empty() {
-            // Some users need no password.
-            let user = Some(user).filter(|user| !user.is_empty());
-            let command = ServerCommand::new("AUTH").args(user).arg(password);
-            self.call(&command).map_err(|error| match error {
-                LinkError::Refused(text) => {
-                    LinkError::Refused(format!("authentication failed: {text}"))
-                }
-                other => other,
-            })?;
+        if address.login.is_empty() {
+            return Ok(());
         }
-        if *database != 0 {
-            self.call(&ServerCommand::new("SELECT").arg(database.to_string()))?;
+        let login = once("AUTH").chain(address.login.iter().map(String::as_str));
+        match self.call(&login.collect::<Vec<_>>()) {
+            Err(LinkError::Refused(text)) => {
+                Err(LinkError::Refused(format!("authentication failed: {text}")))
+            }
+            reply => reply.map(drop),
         }
-        Ok(())
     }
 
     /// Sends encoded commands.
@@ -262,19 +246,19 @@ impl Connection {
         let longer = most_bytes.saturating_sub(MOST_BYTES) as f64;
         self.left.set(self.answering + PER_BYTE.mul_f64(longer));
         let mut input = (&mut self.stream).take(most_bytes);
-        let reply = Value::read(&mut input);
-        if reply.is_err() && input.limit() == 0 {
-            let text = "the server sends more than the reply to the command";
-            return Err(LinkError::Lost(text.to_owned()));
+        match Value::read(&mut input, DEEPEST) {
+            Ok(Value::Error(text)) => Err(LinkError::of(&text)),
+            Err(_) if input.limit() == 0 => {
+                let text = "the server sends more than the reply to the command";
+                Err(LinkError::Lost(text.to_owned()))
+            }
+            reply => Ok(reply?),
         }
-        let reply = reply?;
-        reply.error().map_or(Ok(()), |text| Err(LinkError::of(text)))?;
-        Ok(reply)
     }
 
     /// Sends a command and returns its reply.
-    pub(super) fn call(&mut self, command: &ServerCommand) -> Result<Value, LinkError> {
-        self.send(&command.encode())?;
+    pub(super) fn call(&mut self, words: &[&str]) -> Result<Value, LinkError> {
+        self.send(&encode(words))?;
         self.receive(MOST_BYTES)
     }
 }

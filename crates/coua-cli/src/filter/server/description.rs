@@ -1,12 +1,106 @@
-//! The description of a filter: CF.INFO of all shards together.
+//! The options of a filter, as arguments of CF.RESERVE, and its description: CF.INFO of all shards together.
 
 use super::protocol::Value;
 use crate::clock::window_text;
-use crate::filter::OnFull;
+use crate::filter::spec::{GENERATIONS, differs, rate_without_items};
+use crate::filter::{Address, FilterSpec, OnFull, WindowLength};
 use crate::key::KeySpec;
-use crate::terminal::{FilterFigures, Report, grouped};
-use coua::window::{Clock, Window};
+use crate::terminal::{Failure, FilterFigures, Report, Result, counted, grouped, significant};
+use coua::window::{AgeFrom, Clock, Window};
 use serde_json::json;
+
+/// The initial capacity of a shard if none is given; it grows.
+const FEW: u64 = 1024;
+/// The lowest capacity that a server accepts.
+const LEAST_CAPACITY: u64 = 4;
+const MOST_CAPACITY: u64 = 1 << 30;
+/// With fewer, a growing filter would be full early: a server divides its segments, and never moves all items at once.
+const FEWEST_BITS: f64 = 31.0;
+const MOST_BITS: f64 = 64.0;
+
+/// Whether the filter never grows.
+fn is_fixed(spec: &FilterSpec) -> bool {
+    spec.on_full == Some(OnFull::Stop)
+}
+
+/// The options of each of `shards` shards. Returns an error for options that a server does not support.
+pub(super) fn of_shard(spec: &FilterSpec, shards: u64) -> Result<FilterSpec> {
+    if spec.rate.is_some() && spec.capacity.is_none() {
+        return Err(rate_without_items());
+    }
+    if spec.window.age_from == Some(AgeFrom::LastSeen) {
+        let reason =
+            "is not available on a server: there a record's age counts from when it was first seen";
+        return Err(Failure::at("--window-by=last", reason));
+    }
+    if spec.window.window()?.is_some() && is_fixed(spec) {
+        let reason = "is not available with a window on a server, where such a filter always grows";
+        return Err(Failure::at("--when-full=stop", reason));
+    }
+    let mut spec = spec.clone();
+    spec.capacity = spec.capacity.map(|all| all.div_ceil(shards));
+    if is_fixed(&spec) && shards > 1 {
+        // A shard that cannot grow gets four standard deviations more than its share.
+        let more = |share: u64| share + (4.0 * (share as f64).sqrt()).ceil() as u64;
+        spec.capacity = spec.capacity.map(more);
+    }
+    if let Some(WindowLength::Items(items)) = &mut spec.window.length {
+        *items = items.div_ceil(shards);
+    }
+    Ok(spec)
+}
+
+/// The arguments of CF.RESERVE after the key, for a shard with these options.
+pub(super) fn arguments(spec: &FilterSpec) -> Result<String> {
+    if is_fixed(spec) && spec.capacity.is_none() {
+        return Err(Failure::at("--when-full=stop", "needs --capacity"));
+    }
+    let capacity = spec.capacity.unwrap_or(FEW).max(LEAST_CAPACITY);
+    if capacity > MOST_CAPACITY {
+        let reason = "is more than 2^30 items in a shard; use more shards \
+                      (?shards=N), or drop --capacity";
+        return Err(Failure::at("--capacity", reason));
+    }
+    let accuracy = match spec.rate {
+        // For a filter of fixed size, the server chooses the bits.
+        Some(rate) if is_fixed(spec) => format!("ERROR {rate}"),
+        Some(rate) => format!("HASHBITS {}", bits_for(rate, capacity)?),
+        None => format!("HASHBITS {MOST_BITS}"),
+    };
+    let growth = if is_fixed(spec) { " EXPANSION 0" } else { "" };
+    let window = match spec.window.length {
+        Some(WindowLength::Items(items)) => format!("ITEMS {}", items.max(GENERATIONS.into())),
+        Some(WindowLength::Time(millis)) => format!(" {millis}ms"),
+        None => return Ok(format!("{capacity}{growth} {accuracy}")),
+    };
+    Ok(format!("{capacity} {accuracy} WINDOW{window} GENERATIONS {GENERATIONS}"))
+}
+
+/// The hash bits that a rate needs.
+fn bits_for(rate: f64, items: u64) -> Result<f64> {
+    let bits = (items as f64 / rate).log2().ceil();
+    if bits > MOST_BITS {
+        let least = significant(items as f64 * (-MOST_BITS).exp2());
+        let items = counted(items, "item");
+        let reason = format!("is less than 64-bit hashes allow: {least} for {items}");
+        return Err(Failure::at("--rate", reason));
+    }
+    Ok(bits.max(FEWEST_BITS))
+}
+
+/// Returns an error if the existing filter does not have the options that are wanted of each shard.
+pub(super) fn agree(spec: &FilterSpec, found: &Description, name: &Address) -> Result<()> {
+    if let Some(wanted) = spec.on_full.filter(|wanted| *wanted != found.on_full) {
+        return Err(differs(name, "--when-full", found.on_full.name(), wanted.name()));
+    }
+    spec.window.agree_with(found.window, &name.to_string())?;
+    let capacity = spec.capacity.unwrap_or_default() as f64;
+    let rate = capacity / found.figures.hash_bits.unwrap_or_default().exp2();
+    match spec.rate.filter(|wanted| rate > wanted * 1.001) {
+        Some(wanted) => Err(differs(name, "--rate", significant(rate), wanted)),
+        None => Ok(()),
+    }
+}
 
 /// All shards of a filter together.
 #[derive(Debug)]
@@ -47,29 +141,27 @@ impl Description {
 
     /// Adds up the numbers of all shards; `None` if one of them lacks a field that every filter has.
     fn sum(shards: &[Value], window: Option<Window>, key_spec: Option<KeySpec>) -> Option<Self> {
-        let (buckets, widths) =
-            (wholes(shards, "Number of buckets")?, wholes(shards, "Bucket size")?);
-        // A server may send any number.
-        let slots = buckets.iter().zip(widths).map(|(buckets, width)| buckets.checked_mul(width));
-        let slots: Vec<_> = slots.collect::<Option<_>>()?;
-        let items = wholes(shards, "Number of items inserted")?;
-        let is_fixed = wholes(shards, "Expansion rate")?.contains(&0);
+        let items = |shard: &Value| whole(shard, "Number of items inserted");
+        let slots = |shard: &Value| {
+            whole(shard, "Number of buckets")?.checked_mul(whole(shard, "Bucket size")?)
+        };
+        let expansions = shards.iter().map(|shard| whole(shard, "Expansion rate"));
+        let is_fixed = expansions.collect::<Option<Vec<_>>>()?.contains(&0);
         let bits = reals(shards, "Hash bits");
         let figures = FilterFigures {
-            items: total(&items)?,
-            load: reals(shards, "Load").and_then(|loads| mean(&loads, &slots)),
-            memory_bytes: total(&wholes(shards, "Size")?)?,
+            items: total(shards, items)?,
+            load: reals(shards, "Load").map(mean),
+            memory_bytes: total(shards, |shard| whole(shard, "Size"))?,
             hash_bits: bits.map(|bits| bits.into_iter().fold(f64::INFINITY, f64::min)),
             // A lookup goes to one shard only.
-            false_positive_rate: reals(shards, "Error rate")
-                .and_then(|rates| mean(&rates, &vec![1; rates.len()])),
+            false_positive_rate: reals(shards, "Error rate").map(mean),
             ..FilterFigures::default()
         };
         Some(Self {
             figures,
-            items,
-            deleted: total(&wholes(shards, "Number of items deleted")?)?,
-            slots: total(&slots)?,
+            items: shards.iter().filter_map(items).collect(),
+            deleted: total(shards, |shard| whole(shard, "Number of items deleted"))?,
+            slots: total(shards, slots)?,
             on_full: if is_fixed { OnFull::Stop } else { OnFull::Grow },
             window,
             is_of_redisbloom: shards.iter().any(|shard| shard.field("Layout").is_some()),
@@ -105,41 +197,81 @@ impl Description {
 
 /// The window of a shard, if it has one.
 fn window(shard: &Value) -> Option<Window> {
-    let number = |name| shard.field(name).and_then(whole);
-    let timed = number("Window milliseconds").map(|length| (Clock::Arrival, length));
-    let (clock, length) =
-        timed.or_else(|| number("Window items").map(|items| (Clock::Count, items)))?;
-    let generations = u32::try_from(number("Generations")?).ok()?;
+    let timed = whole(shard, "Window milliseconds").map(|length| (Clock::Arrival, length));
+    let counted = || whole(shard, "Window items").map(|items| (Clock::Count, items));
+    let (clock, length) = timed.or_else(counted)?;
+    let generations = u32::try_from(whole(shard, "Generations")?).ok()?;
     Window::new(clock, length, generations).ok()
 }
 
+fn whole(shard: &Value, field: &str) -> Option<u64> {
+    u64::try_from(shard.field(field)?.int()?).ok()
+}
+
+/// The sum of a number over all shards. A server may send any number.
+fn total(shards: &[Value], number: impl Fn(&Value) -> Option<u64>) -> Option<u64> {
+    shards.iter().try_fold(0_u64, |sum, shard| sum.checked_add(number(shard)?))
+}
+
 /// A field of all shards.
-fn wholes(shards: &[Value], field: &str) -> Option<Vec<u64>> {
-    shards.iter().map(|shard| whole(shard.field(field)?)).collect()
-}
-
 fn reals(shards: &[Value], field: &str) -> Option<Vec<f64>> {
-    shards.iter().map(|shard| real(shard.field(field)?)).collect()
-}
-
-fn total(numbers: &[u64]) -> Option<u64> {
-    numbers.iter().try_fold(0_u64, |sum, number| sum.checked_add(*number))
-}
-
-/// The mean of values with these weights.
-fn mean(values: &[f64], weights: &[u64]) -> Option<f64> {
-    let sum: f64 = values.iter().zip(weights).map(|(value, weight)| value * *weight as f64).sum();
-    Some(sum / total(weights)?.max(1) as f64)
-}
-
-fn whole(value: &Value) -> Option<u64> {
-    if let Value::Int(number) = value { u64::try_from(*number).ok() } else { None }
-}
-
-fn real(value: &Value) -> Option<f64> {
-    let real = match value {
-        Value::Int(number) => *number as f64,
-        value => str::from_utf8(value.text()?).ok()?.parse().ok()?,
+    let real = |shard: &Value| {
+        let real = match shard.field(field)? {
+            Value::Int(number) => *number as f64,
+            value => str::from_utf8(value.text()?).ok()?.parse().ok()?,
+        };
+        Some(real).filter(|real: &f64| real.is_finite() && *real >= 0.0)
     };
-    Some(real).filter(|real: &f64| real.is_finite() && *real >= 0.0)
+    shards.iter().map(real).collect()
+}
+
+fn mean(values: Vec<f64>) -> f64 {
+    let count = values.len() as f64;
+    values.into_iter().sum::<f64>() / count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::WindowSpec;
+
+    fn text(spec: &FilterSpec, shards: u64) -> String {
+        arguments(&of_shard(spec, shards).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn words_for_the_server() {
+        let all = FilterSpec::default();
+        assert_eq!(text(&all, 1), "1024 HASHBITS 64");
+        let roomy = FilterSpec { capacity: Some(1_000_000), ..all };
+        assert_eq!(text(&roomy, 1), "1000000 HASHBITS 64");
+        assert_eq!(text(&roomy, 64), "15625 HASHBITS 64");
+        let exact = FilterSpec { rate: Some(0.001), ..roomy.clone() };
+        assert_eq!(text(&exact, 1), "1000000 HASHBITS 31");
+        assert_eq!(text(&exact, 64), "15625 HASHBITS 31");
+        let finer = FilterSpec { rate: Some(1e-6), ..roomy };
+        assert_eq!(text(&finer, 1), "1000000 HASHBITS 40");
+        let fixed = FilterSpec { on_full: Some(OnFull::Stop), ..exact };
+        assert_eq!(text(&fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
+        assert_eq!(text(&fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
+        let forgetful = |length, shards| {
+            let window = WindowSpec { length: Some(length), ..WindowSpec::default() };
+            text(&FilterSpec { window, ..FilterSpec::default() }, shards)
+        };
+        let week = forgetful(WindowLength::Time(604_800_000), 2);
+        assert_eq!(week, "1024 HASHBITS 64 WINDOW 604800000ms GENERATIONS 8");
+        let items = forgetful(WindowLength::Items(1_000_000), 16);
+        assert_eq!(items, "1024 HASHBITS 64 WINDOWITEMS 62500 GENERATIONS 8");
+    }
+
+    #[test]
+    fn what_a_server_cannot_do_is_told() {
+        let most = FilterSpec { capacity: Some(1 << 31), ..FilterSpec::default() };
+        let is_possible = |spec: &FilterSpec, shards| {
+            of_shard(spec, shards).is_ok_and(|spec| arguments(&spec).is_ok())
+        };
+        assert!(!is_possible(&most, 1) && is_possible(&most, 2));
+        let most = FilterSpec { capacity: Some(1 << 30), rate: Some(1e-12), ..most };
+        assert!(!is_possible(&most, 1));
+    }
 }

@@ -2,9 +2,8 @@
 //!
 //! CF.SCANDUMP returns an [image], and CF.LOADCHUNK loads one.
 
-use super::protocol::{ServerCommand, Value};
-use super::remote_filter::RemoteFilter;
-use super::requests::Request;
+use super::protocol::Value;
+use super::requests::{RemoteFilter, Request};
 use crate::filter::Address;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
@@ -38,10 +37,8 @@ pub(crate) fn pull(
     let keys = filter.keys.clone();
     let mut union = filter.shard(&keys[0], most_bytes)?;
     for key in &keys[1..] {
-        let shard = filter.shard(key, most_bytes)?;
-        union.merge(&shard).map_err(|error| {
-            let reason = format!("{key} cannot be merged with the shards before it: {error}");
-            filter.failure(&reason)
+        union.merge(&filter.shard(key, most_bytes)?).map_err(|error| {
+            filter.failure(&format!("{key} cannot be merged with the shards before it: {error}"))
         })?;
     }
     Ok((union, found.key_spec))
@@ -49,20 +46,13 @@ pub(crate) fn pull(
 
 impl RemoteFilter {
     fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
-        let scan_dump = format!("{}SCANDUMP", self.server.prefix);
-        let command = ServerCommand::new("EVAL_RO").arg(SCRIPT).arg("1").arg(key).arg(scan_dump);
+        let scan_dump = format!("{}SCANDUMP", self.prefix);
+        let command = ["EVAL_RO", SCRIPT, "1", key, &scan_dump].map(str::as_bytes);
         let mut request = Request::new(key, &command);
         request.most_bytes = most_bytes;
-        let Request { reply, .. } = self.call(request)?;
-        let chunks = match reply {
-            Some(Ok(Value::Array(chunks))) => chunks,
-            Some(Err(reason)) => {
-                return Err(self.failure(&format!("the server did not send {key}: {reason}")));
-            }
-            _ => Vec::new(),
-        };
-        let bytes: Vec<_> = chunks.iter().filter_map(Value::text).collect();
-        decode(&bytes.concat()).map_err(|reason| self.failure(&format!("{key}: {reason}")))
+        let reply = self.call(request)?.reply.unwrap_or(Ok(Value::Nil));
+        let shard = reply.and_then(|chunks| decode(chunks.elements().unwrap_or_default()));
+        shard.map_err(|reason| self.failure(&format!("{key}: {reason}")))
     }
 }
 
@@ -98,14 +88,14 @@ pub(crate) fn push(
     drop(filter);
     created.map_err(|failure| {
         // A new connection: the old one may have been given up.
-        let delete = ServerCommand::new("DEL").arg(&temporary);
-        let deleted = RemoteFilter::connect(address, verbosity)
-            .and_then(|mut filter| filter.call(Request::new(&temporary, &delete)));
-        let mut reason = failure.reason().to_owned();
-        if !matches!(deleted, Ok(Request { reply: Some(Ok(_)), .. })) {
-            let left = format!("; the server may still have the key {temporary}: delete it (DEL)");
-            reason.push_str(&left);
-        }
+        let delete = Request::new(&temporary, &[b"DEL", temporary.as_bytes()]);
+        let deleted =
+            RemoteFilter::connect(address, verbosity).and_then(|mut filter| filter.call(delete));
+        let left = match deleted {
+            Ok(Request { reply: Some(Ok(_)), .. }) => String::new(),
+            _ => format!("; the server may still have the key {temporary}: delete it (DEL)"),
+        };
+        let reason = failure.reason().to_owned() + &left;
         Failure::ending(Exit::Error.or_signal(), address, reason)
     })
 }
@@ -113,7 +103,6 @@ pub(crate) fn push(
 const THERE: &str = "the key exists already; use another name, or delete it (DEL)";
 const LOST: &str =
     "the server lost what was sent: it was deleted, or the server restarted without it; push again";
-const STOPPED: &str = "the program was told to stop; the filter was not created";
 const PERHAPS: &str =
     "the connection was lost while the filter got its name; look whether it is there (`coua info`)";
 
@@ -123,12 +112,14 @@ impl RemoteFilter {
         let mut end = 0;
         for chunk in image.chunks(CHUNK) {
             if caught_signal().is_some() {
-                return Err(self.failure(STOPPED));
+                let reason = "the program was told to stop; the filter was not created";
+                return Err(self.failure(reason));
             }
             end += chunk.len();
             // A position is the end of a chunk, plus one.
-            let command = self.command("LOADCHUNK", key).arg((end + 1).to_string()).arg(chunk);
-            let Request { reply, in_doubt, .. } = self.call(Request::new(key, &command))?;
+            let position = (end + 1).to_string();
+            let request = self.request("LOADCHUNK", key, &[position.as_bytes(), chunk]);
+            let Request { reply, in_doubt, .. } = self.call(request)?;
             let Some(Err(reason)) = reply else { continue };
             // Sent again after it was stored. If it was not, the next chunk is refused too.
             let may_be_stored =
@@ -143,7 +134,7 @@ impl RemoteFilter {
     /// Renames the complete key to the name of the filter, unless another client has made a key of that name.
     fn rename(&mut self, temporary: &str) -> Result<()> {
         let name = &self.keys[0];
-        let command = ServerCommand::new("RENAMENX").arg(temporary).arg(name);
+        let command = ["RENAMENX", temporary, name].map(str::as_bytes);
         let Request { reply, in_doubt, .. } = self.call(Request::new(name, &command))?;
         match reply {
             Some(Ok(Value::Int(1))) => Ok(()),
@@ -165,8 +156,9 @@ const OF_REDISBLOOM: &str = "the filter has RedisBloom's layout, which does not 
                              created by Coua's module can be pulled";
 const NO_IMAGE: &str = "the server sent a filter in a format that this version does not know";
 
-/// Decodes the filter in an image.
-fn decode(bytes: &[u8]) -> Result<Generations, String> {
+/// Decodes the filter in the chunks of an image.
+fn decode(chunks: &[Value]) -> Result<Generations, String> {
+    let bytes = chunks.iter().filter_map(Value::text).collect::<Vec<_>>().concat();
     let unknown = |error| format!("{NO_IMAGE}: {error}");
     if !bytes.starts_with(&image::MAGIC) {
         return Err(OF_REDISBLOOM.to_owned());
@@ -174,15 +166,11 @@ fn decode(bytes: &[u8]) -> Result<Generations, String> {
     let (head, mut rest) = bytes.split_first_chunk().ok_or(NO_IMAGE)?;
     let head = Head::decode(head).map_err(unknown)?;
     head.read_notes(&mut rest).map_err(unknown)?;
-    match head.body {
-        Body::Filter | Body::Windowed => {
-            Load::new().key(head.secret()).bytes(rest).map_err(unknown)
-        }
-        Body::Hashes => {
-            let list = ListedHashes::read(rest).map_err(unknown)?;
-            filter_of(&list, &head).ok_or_else(|| NO_IMAGE.to_owned())
-        }
+    if head.body != Body::Hashes {
+        return Load::new().key(head.secret()).bytes(rest).map_err(unknown);
     }
+    let list = ListedHashes::read(rest).map_err(unknown)?;
+    filter_of(&list, &head).ok_or_else(|| NO_IMAGE.to_owned())
 }
 
 /// The filter of a list of hashes.
@@ -191,8 +179,7 @@ fn filter_of(list: &ListedHashes, head: &Head) -> Option<Generations> {
     let builder = CuckooFilter::builder().hasher(head.hasher).when_full(when_full);
     let capacity = list.capacity.max(list.len as u64);
     let mut filter = builder.capacity(capacity).hash_bits(list.bits.into()).build().ok()?;
-    let hashes: Vec<_> = list.hashes().collect();
-    filter.insert_batch(&hashes).ok()?;
+    filter.insert_batch(&list.hashes().collect::<Vec<_>>()).ok()?;
     Some(filter.into())
 }
 

@@ -1,20 +1,18 @@
 //! Filters on a server or cluster of Valkey or Redis with the module coua: looked up and changed in batches, created,
 //! described, and transferred as a whole.
 //!
-//! A filter is one key of the server, or one per shard. A `connection` has limits, and speaks the `protocol`. `requests`
-//! go to the nodes of an `address`, which a `cluster` may have, and are sent again. A `remote_filter` has the shards: it
-//! is created as the options in `reserve` say, has a `description`, and does operations on its keys. The filter
-//! of a run (`server_filter`) and the transfer of a whole filter as an `image` are built on it.
+//! A filter is one key of the server, or one per shard. A `connection` has limits, and speaks the `protocol`. The
+//! `requests` of a filter go to the nodes of an `address`, possibly a cluster, and are sent again. A `remote_filter` is
+//! created with options, has a `description`, and does operations on its keys. The filter of a run (`server_filter`) and
+//! the transfer of a whole filter as an `image` are built on it.
 
 mod address;
-mod cluster;
 mod connection;
 mod description;
 mod image;
 mod protocol;
 mod remote_filter;
 mod requests;
-mod reserve;
 mod server_filter;
 
 pub(crate) use address::{Address, FORM};

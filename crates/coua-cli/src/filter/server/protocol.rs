@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read as _};
 
 /// Replies nest no deeper: CLUSTER SLOTS has four levels.
-const DEEPEST: u32 = 8;
+pub(super) const DEEPEST: u32 = 8;
 /// Elements for which memory is reserved before they arrive.
 const ROOM: usize = 4096;
 const NO_REPLY: &str = "the server sent something that is not a Valkey or Redis reply";
@@ -19,12 +19,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Reads a reply. Memory grows with the bytes that arrive.
-    pub(super) fn read(input: &mut impl BufRead) -> io::Result<Self> {
-        Self::read_nested(input, DEEPEST)
-    }
-
-    fn read_nested(input: &mut impl BufRead, deeper: u32) -> io::Result<Self> {
+    /// Reads a reply with at most `deeper` levels of arrays. Memory grows with the bytes that arrive.
+    pub(super) fn read(input: &mut impl BufRead, deeper: u32) -> io::Result<Self> {
         let mut line = Vec::new();
         let read = input.read_until(b'\n', &mut line);
         if line.first().is_some_and(|kind| !b"+-:$*".contains(kind)) {
@@ -34,30 +30,24 @@ impl Value {
         let Some([kind, rest @ ..]) = line.strip_suffix(b"\r\n") else {
             return Err(if line.ends_with(b"\n") { no_reply() } else { end() });
         };
+        let text = str::from_utf8(rest);
+        let number = || text.ok().and_then(|text| text.parse().ok()).ok_or_else(no_reply);
+        let length = || u64::try_from(number()?).map_err(|_| no_reply());
         match kind {
-            b'+' if str::from_utf8(rest).is_ok() => Ok(Self::Text(rest.into())),
+            b'+' if text.is_ok() => Ok(Self::Text(rest.into())),
             b'-' => Ok(Self::Error(String::from_utf8_lossy(rest).into_owned())),
-            b':' => number(rest).map(Self::Int),
+            b':' => number().map(Self::Int),
             b'$' | b'*' if rest == b"-1" => Ok(Self::Nil),
-            b'$' => read_text(input, length(rest)?),
+            b'$' => read_text(input, length()?.saturating_add(2)),
             b'*' if deeper > 0 => {
-                let count = length(rest)?;
+                let count = length()?;
                 let mut elements = Vec::with_capacity(ROOM.min(count as usize));
                 for _ in 0..count {
-                    elements.push(Self::read_nested(input, deeper - 1)?);
+                    elements.push(Self::read(input, deeper - 1)?);
                 }
                 Ok(Self::Array(elements))
             }
             _ => Err(no_reply()),
-        }
-    }
-
-    /// The first error in the reply.
-    pub(super) fn error(&self) -> Option<&str> {
-        match self {
-            Self::Error(text) => Some(text),
-            Self::Array(elements) => elements.iter().find_map(Self::error),
-            _ => None,
         }
     }
 
@@ -73,15 +63,19 @@ impl Value {
         fields.find(has_name).map(|field| &field[1])
     }
 
+    pub(super) fn int(&self) -> Option<i64> {
+        if let Self::Int(number) = self { Some(*number) } else { None }
+    }
+
     pub(super) fn text(&self) -> Option<&[u8]> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 }
 
+/// Reads a text of `length` bytes, with the line end behind it.
 fn read_text(input: &mut impl BufRead, length: u64) -> io::Result<Value> {
     let mut text = Vec::new();
-    input.take(length.saturating_add(2)).read_to_end(&mut text)?;
-    if text.len() as u64 != length.saturating_add(2) {
+    if input.take(length).read_to_end(&mut text)? as u64 != length {
         return Err(end());
     }
     if !text.ends_with(b"\r\n") {
@@ -89,14 +83,6 @@ fn read_text(input: &mut impl BufRead, length: u64) -> io::Result<Value> {
     }
     text.truncate(text.len() - 2);
     Ok(Value::Text(text))
-}
-
-fn number(digits: &[u8]) -> io::Result<i64> {
-    str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or_else(no_reply)
-}
-
-fn length(digits: &[u8]) -> io::Result<u64> {
-    u64::try_from(number(digits)?).map_err(|_| no_reply())
 }
 
 fn no_reply() -> io::Error {
@@ -107,43 +93,15 @@ fn end() -> io::Error {
     io::ErrorKind::UnexpectedEof.into()
 }
 
-/// A command, word by word.
-#[derive(Debug)]
-pub(super) struct ServerCommand {
-    words: usize,
-    bytes: Vec<u8>,
-}
-
-impl ServerCommand {
-    pub(super) fn new(name: impl AsRef<[u8]>) -> Self {
-        Self { words: 0, bytes: Vec::new() }.arg(name)
+/// Encodes a command: an array of texts.
+pub(super) fn encode(words: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words.iter().map(AsRef::as_ref) {
+        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        bytes.extend_from_slice(word);
+        bytes.extend_from_slice(b"\r\n");
     }
-
-    pub(super) fn arg(mut self, word: impl AsRef<[u8]>) -> Self {
-        self.push(word.as_ref());
-        self
-    }
-
-    pub(super) fn push(&mut self, word: &[u8]) {
-        self.bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-        self.bytes.extend_from_slice(word);
-        self.bytes.extend_from_slice(b"\r\n");
-        self.words += 1;
-    }
-
-    /// The number of bytes so far.
-    pub(super) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    pub(super) fn args(self, words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
-        words.into_iter().fold(self, Self::arg)
-    }
-
-    /// The command in the encoding of the protocol.
-    pub(super) fn encode(&self) -> Vec<u8> {
-        [format!("*{}\r\n", self.words).as_bytes(), &self.bytes].concat()
-    }
+    bytes
 }
 
 #[cfg(test)]
@@ -151,7 +109,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<Value, io::ErrorKind> {
-        Value::read(&mut &bytes[..]).map_err(|error| error.kind())
+        Value::read(&mut &bytes[..], DEEPEST).map_err(|error| error.kind())
     }
 
     #[test]
@@ -190,14 +148,15 @@ mod tests {
         for large in ["*9223372036854775807\r\n", "$9223372036854775807\r\n"] {
             assert_eq!(read(large.as_bytes()), Err(io::ErrorKind::UnexpectedEof));
         }
-        assert_eq!(read(b"*2\r\n:1\r\n*1\r\n-ERR x\r\n").unwrap().error(), Some("ERR x"));
+        let error = Value::Array(vec![Value::Int(1), Value::Error("ERR x".to_owned())]);
+        assert_eq!(read(b"*2\r\n:1\r\n-ERR x\r\n"), Ok(error));
     }
 
     #[test]
     fn a_command_is_an_array_of_texts() {
-        let command = ServerCommand::new("CF.ADD").args(["key", ""]).arg([0xff, b'\r']);
+        let command: [&[u8]; 4] = [b"CF.ADD", b"key", b"", &[0xff, b'\r']];
         assert_eq!(
-            command.encode(),
+            encode(&command),
             b"*4\r\n$6\r\nCF.ADD\r\n$3\r\nkey\r\n$0\r\n\r\n$2\r\n\xff\r\r\n"
         );
     }

@@ -3,14 +3,13 @@
 //!
 //! The commands on keys never let the server create a filter, because it would have the server's defaults.
 
-use super::cluster::{key, keys_of};
-use super::description::Description;
-use super::protocol::{ServerCommand, Value};
-use super::requests::{Request, Server};
-use super::reserve;
+use super::description::{self, Description};
+use super::protocol::Value;
+use super::requests::{RemoteFilter, Request, key};
 use crate::filter::{Address, FilterSpec, Op};
-use crate::key::BlockKeys;
+use crate::key::Parts;
 use crate::terminal::{Failure, Result, Verbosity, hexadecimal};
+use coua::KeyHasher;
 use std::iter::{once, zip};
 use std::time::{Duration, Instant};
 use std::{slice, thread};
@@ -24,65 +23,28 @@ const GONE: &str =
 
 /// The most keys in a command: enough to make its overhead small, few enough not to delay other clients.
 const MOST_KEYS: usize = 4096;
-/// With more bytes, a command gets no more keys; a longer key has a command of its own.
-const MOST_COMMAND: usize = 1 << 20;
 /// Servers refuse longer items by default.
 const LONGEST_KEY: usize = 512 << 20;
 
 /// The answer for a key for which the filter has no room.
 pub(super) const FULL: i64 = -1;
-/// The answer for a key that is present.
-pub(super) const ALREADY_THERE: i64 = 0;
-
-/// The answer for one key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct KeyAnswer {
-    /// The server's number: 1 if the key was inserted, removed or is present; or the number of copies. `None` if it
-    /// sent none.
-    pub(super) number: Option<i64>,
-    /// The operation was sent twice, because the first reply was lost: it may have been executed twice.
-    pub(super) in_doubt: bool,
-}
-
-/// Some keys of one shard, in one command.
-struct KeyBatch {
-    shard: usize,
-    places: Vec<usize>,
-    command: ServerCommand,
-}
-
-/// A filter on a server.
-#[derive(Debug)]
-pub(super) struct RemoteFilter {
-    pub(super) server: Server,
-    /// The keys of its shards.
-    pub(super) keys: Vec<String>,
-    /// The number of items that were sent twice.
-    pub(super) in_doubt: u64,
-}
-
 impl RemoteFilter {
-    pub(super) fn connect(address: &Address, verbosity: Verbosity) -> Result<Self> {
-        let server = Server::connect(address, verbosity)?;
-        Ok(Self { server, keys: keys_of(&address.name, address.shards), in_doubt: 0 })
-    }
-
     /// Opens the filter. With options, it must have these, and is created if it is missing.
     pub(super) fn open(
         address: &Address,
         options: Option<&FilterSpec>,
         verbosity: Verbosity,
     ) -> Result<(Self, Description)> {
-        options.map_or(Ok(()), reserve::check)?;
+        let shards = address.shards.unwrap_or(1).into();
+        let options = options.map(|all| description::of_shard(all, shards)).transpose()?;
         let mut filter = Self::connect(address, verbosity)?;
         let mut missing = "no such filter; create it with `coua dedup` or `coua add`";
         let mut found = filter.describe()?;
-        if let (Some(spec), None) = (options, &found) {
-            let arguments = reserve::arguments(spec, filter.keys.len() as u64)?;
-            (found, missing) = (filter.create(&arguments)?, GONE);
+        if let (Some(options), None) = (&options, &found) {
+            (found, missing) = (filter.create(&description::arguments(options)?)?, GONE);
         }
         let found = found.ok_or_else(|| filter.failure(missing))?;
-        options.map_or(Ok(()), |spec| reserve::agree(spec, &found, address))?;
+        options.map_or(Ok(()), |options| description::agree(&options, &found, address))?;
         Ok((filter, found))
     }
 
@@ -125,154 +87,127 @@ impl RemoteFilter {
     pub(super) fn seed(&self) -> Result<String> {
         let mut key = [0; 16];
         let filled = rustls::crypto::ring::default_provider().secure_random.fill(&mut key);
-        let lacking = "the system has no random numbers for the filter's secret key";
-        filled.map_err(|_| self.failure(lacking))?;
+        filled.map_err(|_| self.failure("the system has no random numbers for the secret key"))?;
         Ok(hexadecimal(key))
     }
 
     /// Combines CF.INFO of all shards; `None` if the filter does not exist.
     pub(super) fn describe(&mut self) -> Result<Option<Description>> {
-        let found = self.shards()?;
-        let described = match found.iter().position(Option::is_none) {
-            Some(0) => return Ok(None),
-            Some(missing) => Err(format!(
-                "the server has no key {}: the filter has fewer shards than the address says, or lost this one",
-                self.keys[missing]
-            )),
-            None => Description::of(&self.keys, &found.into_iter().flatten().collect::<Vec<_>>()),
-        };
-        described.map(Some).map_err(|reason| self.failure(&reason))
-    }
-
-    /// The fields that CF.INFO replies for each shard; `None` if it is missing. Returns an error if the server has a key
-    /// of a filter of this name with other shards: that of one more shard, or beside shards the name alone.
-    fn shards(&mut self) -> Result<Vec<Option<Value>>> {
-        let Address { name, shards, .. } = &self.server.address;
-        let others = once(key(name, shards.unwrap_or(0))).chain(shards.map(|_| name.clone()));
-        let keys: Vec<_> = self.keys.iter().cloned().chain(others).collect();
-        let (own, mut found) = (self.keys.len(), Vec::new());
+        self.check_name()?;
+        let (keys, mut shards) = (self.keys.clone(), Vec::new());
         for (key, request) in zip(&keys, self.call_all("INFO", &keys, "FULL")?) {
-            let is_own = found.len() < own;
             let reason = match request.reply {
-                Some(Ok(_)) if !is_own => format!(
-                    "the server has the key {key}, of a filter with other shards than the address says (?shards=N)"
+                Some(Err(text)) if text == "not found" && shards.is_empty() => return Ok(None),
+                Some(Err(text)) if text == "not found" => format!(
+                    "the server has no key {key}: the filter has fewer shards than the address says, or lost this one"
                 ),
-                Some(Err(text)) if text != "not found" => match text.split(' ').next() {
-                    // A key that is not a filter does no harm, nor does one that this user may not read.
-                    Some("NOPERM" | "WRONGTYPE") if !is_own => continue,
-                    Some("NOPERM") => format!("{text} (key {key})"),
-                    _ => text,
-                },
-                reply => {
-                    found.push(reply.and_then(Result::ok));
+                Some(Err(text)) if text.starts_with("NOPERM ") => format!("{text} (key {key})"),
+                Some(Err(text)) => text,
+                shard => {
+                    shards.extend(shard.and_then(Result::ok));
                     continue;
                 }
             };
             return Err(self.failure(&reason));
         }
-        found.truncate(own);
-        Ok(found)
+        let description = Description::of(&keys, &shards);
+        description.map(Some).map_err(|reason| self.failure(&reason))
     }
 
-    /// Stores a note with the first shard, unless it has one of this name. Returns whether it was stored, or the
-    /// server's error text.
-    pub(super) fn store_note(&mut self, name: &str, note: &[u8]) -> Result<Result<bool, String>> {
-        let key = &self.keys[0];
-        let command = self.command("NOTE", key).arg(name).arg(note).arg("NX");
-        let Request { reply, .. } = self.call(Request::new(key, &command))?;
-        Ok(reply.transpose().map(|value| value != Some(Value::Nil)))
+    /// Returns an error if the server has a filter of this name with other shards: the key of one more shard, or beside
+    /// shards the name alone. A key that is not a filter does no harm, nor does one that this user may not read.
+    fn check_name(&mut self) -> Result<()> {
+        let Address { name, shards, .. } = &self.address;
+        let others = once(key(name, shards.unwrap_or(0))).chain(shards.map(|_| name.clone()));
+        let others: Vec<_> = others.collect();
+        let infos = self.call_all("INFO", &others, "FULL")?;
+        match zip(&others, infos).find(|(_, info)| matches!(info.reply, Some(Ok(_)))) {
+            Some((key, _)) => Err(self.failure(&format!(
+                "the server has the key {key}, of a filter with other shards than the address says (?shards=N)"
+            ))),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn failure(&self, reason: &str) -> Failure {
-        self.server.failure(if reason == "not found" { GONE } else { reason })
+        let reason = if reason == "not found" { GONE } else { reason };
+        Failure::at(&self.address, reason)
     }
 
     /// A command of the module on a key.
-    pub(super) fn command(&self, name: &str, key: &str) -> ServerCommand {
-        ServerCommand::new(format!("{}{name}", self.server.prefix)).arg(key)
+    pub(super) fn request(&self, name: &str, key: &str, arguments: &[&[u8]]) -> Request {
+        let name = format!("{}{name}", self.prefix);
+        Request::new(key, &[&[name.as_bytes(), key.as_bytes()], arguments].concat())
     }
 
     /// Executes a command of the module with the same arguments on some keys: each is answered or refused.
     fn call_all(&mut self, name: &str, keys: &[String], arguments: &str) -> Result<Vec<Request>> {
-        let command = |key: &str| self.command(name, key).args(arguments.split(' '));
-        let request = |key: &String| Request::new(key, &command(key));
+        let arguments: Vec<_> = arguments.split(' ').map(str::as_bytes).collect();
+        let request = |key: &String| self.request(name, key, &arguments);
         let mut requests: Vec<_> = keys.iter().map(request).collect();
-        self.server.run(&mut requests).map(|()| requests)
+        self.run(&mut requests).map(|()| requests)
     }
 
-    /// Executes a request: it is answered or refused.
+    /// Executes a command: it is answered or refused.
     pub(super) fn call(&mut self, mut request: Request) -> Result<Request> {
-        self.server.run(slice::from_mut(&mut request)).map(|()| request)
+        self.run(slice::from_mut(&mut request)).map(|()| request)
     }
 
-    /// Does `op` with some keys. Returns an error too if some keys have no answer.
-    pub(super) fn query(&mut self, op: Op, keys: &BlockKeys) -> (Vec<KeyAnswer>, Result<()>) {
-        let mut answers = vec![KeyAnswer::default(); keys.hashes.len()];
-        if keys.contents.iter().any(|key| key.len() > LONGEST_KEY) {
+    /// Does `op` with some keys, and returns the server's number for each: 1 if the key was inserted, removed or is
+    /// present; or the number of copies. Returns an error too if some keys have no answer.
+    ///
+    /// If the first reply to a command was lost, a key may be present because the first attempt inserted it: that is no
+    /// answer.
+    pub(super) fn query(&mut self, op: Op, keys: &Parts) -> (Vec<Option<i64>>, Result<()>) {
+        let keys: Vec<_> = keys.iter().collect();
+        let mut answers = vec![None; keys.len()];
+        if keys.iter().any(|key| key.len() > LONGEST_KEY) {
             return (answers, Err(self.failure("servers accept no key longer than 512 MiB")));
         }
-        let batches = self.batches(op, keys);
-        let request = |batch: &KeyBatch| Request::new(&self.keys[batch.shard], &batch.command);
+        let (hasher, count) = (KeyHasher::default(), self.keys.len() as u32);
+        let shards: Vec<_> = keys.iter().map(|key| hasher.hash(key).share(count)).collect();
+        let mut places: Vec<_> = (0..keys.len()).collect();
+        places.sort_by_key(|place| shards[*place]);
+        let alike = places.chunk_by(|place, next| shards[*place] == shards[*next]);
+        let batches: Vec<_> = alike.flat_map(|places| places.chunks(MOST_KEYS)).collect();
+        let name = match op {
+            Op::Dedup | Op::AddNew => "INSERTNX",
+            Op::Add => "INSERT",
+            Op::Remove => "MDEL",
+            Op::Check => "MEXISTS",
+            Op::Count => "MCOUNT",
+        };
+        let options: &[&[u8]] = if op.inserts() { &[b"NOCREATE", b"ITEMS"] } else { &[] };
+        let request = |places: &&[usize]| {
+            let items = places.iter().map(|place| keys[*place]);
+            let arguments: Vec<_> = options.iter().copied().chain(items).collect();
+            self.request(name, &self.keys[shards[places[0]] as usize], &arguments)
+        };
         let mut requests: Vec<_> = batches.iter().map(request).collect();
-        let mut result = self.server.run(&mut requests);
-        for (KeyBatch { places, .. }, Request { reply, in_doubt, .. }) in zip(batches, requests) {
+        let mut result = self.run(&mut requests);
+        for (places, Request { reply, in_doubt, .. }) in zip(batches, requests) {
             self.in_doubt += if in_doubt { places.len() as u64 } else { 0 };
-            let numbers = reply.map(|reply| numbers(reply, op, places.len())).transpose();
-            if let (Err(text), Ok(())) = (&numbers, &result) {
-                result = Err(self.failure(text));
-            }
-            let mut numbers = numbers.ok().flatten().into_iter().flatten();
-            for place in places {
-                answers[place] = KeyAnswer { number: numbers.next(), in_doubt };
+            let is_certain = |number: &i64| op != Op::Dedup || !in_doubt || *number == FULL;
+            match reply.map(|reply| numbers(&reply?, op, places.len())) {
+                Some(Ok(numbers)) => {
+                    for (place, number) in zip(places, numbers) {
+                        answers[*place] = Some(number).filter(is_certain);
+                    }
+                }
+                Some(Err(text)) => result = result.and_then(|()| Err(self.failure(&text))),
+                None => {}
             }
         }
         (answers, result)
     }
-
-    /// The commands that do `op`, with the keys of each shard in their order.
-    fn batches(&self, op: Op, keys: &BlockKeys) -> Vec<KeyBatch> {
-        let begun = |shard: usize| {
-            let key: &String = &self.keys[shard];
-            let command = |name| self.command(name, key);
-            let command = match op {
-                Op::Dedup | Op::AddNew => command("INSERTNX").args(["NOCREATE", "ITEMS"]),
-                Op::Add => command("INSERT").args(["NOCREATE", "ITEMS"]),
-                Op::Remove => command("MDEL"),
-                Op::Check => command("MEXISTS"),
-                Op::Count => command("MCOUNT"),
-            };
-            KeyBatch { shard, places: Vec::new(), command }
-        };
-        let mut done = Vec::new();
-        let mut open: Vec<_> = self.keys.iter().map(|_| None).collect();
-        for (place, (hash, key)) in zip(&keys.hashes, keys.contents.iter()).enumerate() {
-            let shard = hash.share(self.keys.len() as u32) as usize;
-            let batch = open[shard].get_or_insert_with(|| begun(shard));
-            batch.places.push(place);
-            batch.command.push(key);
-            if batch.places.len() >= MOST_KEYS || batch.command.len() >= MOST_COMMAND {
-                done.extend(open[shard].take());
-            }
-        }
-        done.extend(open.into_iter().flatten());
-        done
-    }
 }
 
-/// The numbers of a reply to `op`.
-fn numbers(reply: Result<Value, String>, op: Op, wanted: usize) -> Result<Vec<i64>, String> {
-    let possible = match op {
-        Op::Dedup | Op::Add | Op::AddNew => FULL..=1,
-        Op::Remove | Op::Check => 0..=1,
-        Op::Count => 0..=i64::MAX,
-    };
-    let number = |value: &Value| match value {
-        Value::Int(number) => Some(*number).filter(|number| possible.contains(number)),
-        _ => None,
-    };
-    let reply = reply?;
-    let numbers =
-        reply.elements().and_then(|all| all.iter().map(number).collect::<Option<Vec<_>>>());
+/// The numbers of a reply to `op` with `wanted` keys.
+fn numbers(reply: &Value, op: Op, wanted: usize) -> Result<Vec<i64>, String> {
+    let least = if op.inserts() { FULL } else { 0 };
+    let most = if op == Op::Count { i64::MAX } else { 1 };
+    let number = |value: &Value| value.int().filter(|number| (least..=most).contains(number));
+    let numbers: Option<Vec<_>> = reply.elements().unwrap_or_default().iter().map(number).collect();
     let fitting = numbers.filter(|numbers| numbers.len() == wanted);
     fitting.ok_or_else(|| "the server sent a reply that does not fit the command".to_owned())
 }

@@ -6,15 +6,18 @@
 //! whether this run has recorded it or an earlier one.
 
 use super::description::Description;
-use super::remote_filter::{ALREADY_THERE, FULL, KeyAnswer, RemoteFilter};
+use super::protocol::Value;
+use super::remote_filter::FULL;
+use super::requests::RemoteFilter;
 use crate::filter::collisions::among_repeats;
 use crate::filter::run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
 use crate::filter::{Address, FilterSpec};
-use crate::key::{Answers, BlockKeys, KeySpec, Seen, Wanted};
+use crate::key::{Answers, KeySpec, Parts, Seen, Wanted};
 use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Report, Result, Verbosity, counted, grouped, message};
-use coua::{KeyHash, KeyHasher};
+use coua::KeyHasher;
 use std::collections::HashSet;
+use std::iter::zip;
 use std::mem;
 use std::time::{Duration, Instant};
 
@@ -33,7 +36,7 @@ struct ServerFilter {
     /// The filter at the beginning.
     found: Description,
     /// Keys that are recorded, but perhaps not in the output.
-    unsynced: BlockKeys,
+    unsynced: Parts,
     synced: Instant,
 }
 
@@ -47,27 +50,16 @@ pub(crate) fn open(
     let options = op.inserts().then_some(spec);
     let (filter, found) = RemoteFilter::open(address, options, verbosity)?;
     if found.is_of_redisbloom {
-        verbosity.say(format_args!("{address}: {OF_REDISBLOOM}"));
+        filter.say(OF_REDISBLOOM);
     }
-    let (unsynced, synced) = (BlockKeys::default(), Instant::now());
+    let (unsynced, synced) = (Parts::default(), Instant::now());
     Ok(Box::new(ServerFilter { filter, op, found, unsynced, synced }))
 }
 
 impl ServerFilter {
-    /// Has the server store how the keys of this run are made; returns whether it did, or why it cannot.
-    fn store(&mut self, spec: &KeySpec) -> Result<Result<bool, String>> {
-        if self.found.is_of_redisbloom {
-            return Ok(Err("it has RedisBloom's layout".to_owned()));
-        }
-        if self.found.figures.items + self.found.deleted > 0 {
-            return Ok(Err("it had items before".to_owned()));
-        }
-        self.filter.store_note(KeySpec::NOTE, &spec.to_note())
-    }
-
     /// Records the server's answers.
-    fn record(&mut self, keys: &BlockKeys, given: &[KeyAnswer], answers: &mut Answers) {
-        let numbers = given.iter().map(|answer| answer.number);
+    fn record(&mut self, keys: &Parts, given: &[Option<i64>], answers: &mut Answers) {
+        let numbers = given.iter().copied();
         match self.op {
             Op::Dedup => self.classify(keys, given, answers),
             Op::Add | Op::AddNew => {
@@ -77,51 +69,31 @@ impl ServerFilter {
                 numbers.map(|number| number.map_or(Seen::Unknown, |found| Seen::from(found == 1))),
             ),
             Op::Count => {
-                let copies = |number: Option<i64>| number.unwrap_or(0).max(0).unsigned_abs();
-                answers.counts.extend(numbers.map(copies));
+                answers.counts.extend(numbers.map(|number| number.map_or(0, i64::unsigned_abs)));
             }
         }
     }
 
-    /// Decides which keys count as new.
-    ///
-    /// A key that was present at the second attempt may have been inserted by the first, whose reply was lost: it counts
-    /// as new, once in a block. So does a key without an answer.
-    fn classify(&mut self, keys: &BlockKeys, given: &[KeyAnswer], answers: &mut Answers) {
+    /// Decides which keys count as new: of those without a certain answer, the first of equal ones in a block.
+    fn classify(&mut self, keys: &Parts, given: &[Option<i64>], answers: &mut Answers) {
         let mut passed = HashSet::new();
-        for (answer, (key, hash)) in given.iter().zip(keys.contents.iter().zip(&keys.hashes)) {
-            let is_new = match answer {
-                KeyAnswer { number: Some(number @ 0..), in_doubt: false } => {
-                    *number > 0 && !passed.contains(key)
-                }
+        for (number, key) in zip(given, keys.iter()) {
+            let is_new = match number {
+                Some(number @ 0..) => *number > 0 && !passed.contains(key),
                 _ => passed.insert(key),
             };
             if is_new {
-                log_key(&mut self.unsynced, key, *hash);
+                self.unsynced.push(key);
             }
             answers.found.push(Seen::from(!is_new));
         }
     }
 
-    /// Removes the keys from number `first` on that may be in the filter.
-    fn remove_from(&mut self, first: usize, keys: &BlockKeys, given: &[KeyAnswer]) {
-        let may_be_in = |answer: &KeyAnswer| match self.op {
-            Op::Dedup => answer.in_doubt || !matches!(answer.number, Some(ALREADY_THERE | FULL)),
-            _ => answer.number == Some(1),
-        };
-        let mut behind = BlockKeys::default();
-        let all = given.iter().zip(keys.contents.iter().zip(&keys.hashes));
-        for (_, (key, hash)) in all.skip(first).filter(|(answer, _)| may_be_in(answer)) {
-            log_key(&mut behind, key, *hash);
-        }
-        self.remove(&behind);
-    }
-
     /// Removes keys that are not in the output, or reports how many are left.
-    fn remove(&mut self, keys: &BlockKeys) {
+    fn remove(&mut self, keys: &Parts) {
         if let (answers, Err(failure)) = self.filter.query(Op::Remove, keys) {
-            let left = answers.iter().filter(|answer| answer.number.is_none()).count();
-            let (name, left) = (&self.filter.server.address, counted(left as u64, "record"));
+            let left = answers.iter().filter(|number| number.is_none()).count();
+            let (name, left) = (&self.filter.address, counted(left as u64, "record"));
             let reason = failure.reason();
             message::say(format_args!(
                 "{name}: {left} may be in the filter, but not in the output: {reason}"
@@ -134,7 +106,7 @@ impl RunFilter for ServerFilter {
     /// Its hasher is the default one, which selects the shard; the server hashes keys with its own.
     fn profile(&self) -> Profile {
         Profile {
-            name: self.filter.server.address.to_string(),
+            name: self.filter.address.to_string(),
             wanted: Wanted::Key,
             items: self.found.figures.items,
             is_saved: self.op.changes(),
@@ -145,44 +117,60 @@ impl RunFilter for ServerFilter {
     /// If several processes set how keys are made at once, the first one wins. As others may be about to add keys, even
     /// a filter without items accepts no change.
     fn key_spec(&mut self, offered: Option<&KeySpec>) -> Result<Option<KeySpec>> {
-        let stored = &mut self.found.key_spec;
-        let is_open = self.op.inserts() && stored.is_none();
-        let Some(spec) = offered.filter(|_| is_open) else { return Ok(stored.clone()) };
-        match self.store(spec)? {
-            Ok(true) => self.found.key_spec = Some(spec.clone()),
-            Ok(false) => self.found.key_spec = self.filter.describe()?.and_then(|it| it.key_spec),
-            Err(_) if spec.normalize.does_nothing() => {}
-            Err(reason) => self.filter.server.verbosity.say(format_args!(
-                "{}: does not store the key options {} ({reason}); give them to every command",
-                self.filter.server.address, spec.normalize
-            )),
-        }
+        let is_open = self.op.inserts() && self.found.key_spec.is_none();
+        let Some(spec) = offered.filter(|_| is_open) else {
+            return Ok(self.found.key_spec.clone());
+        };
+        let stored = if self.found.is_of_redisbloom {
+            Some(Err("it has RedisBloom's layout".to_owned()))
+        } else if self.found.figures.items + self.found.deleted > 0 {
+            Some(Err("it had items before".to_owned()))
+        } else {
+            let note = [KeySpec::NOTE.as_bytes(), &spec.to_note(), b"NX"];
+            self.filter.call(self.filter.request("NOTE", &self.filter.keys[0], &note))?.reply
+        };
+        self.found.key_spec = match stored {
+            Some(Ok(Value::Nil)) => self.filter.describe()?.and_then(|found| found.key_spec),
+            Some(Err(reason)) => {
+                if !spec.normalize.does_nothing() {
+                    self.filter.say(format_args!(
+                        "does not store the key options {} ({reason}); give them to every command",
+                        spec.normalize
+                    ));
+                }
+                None
+            }
+            _ => Some(spec.clone()),
+        };
         Ok(self.found.key_spec.clone())
     }
 
     fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop> {
-        let Batch { keys, answers, .. } = batch;
+        let (keys, answers) = (&batch.keys.contents, &mut batch.answers);
         let (given, result) = self.filter.query(op, keys);
         // Once some keys have no answer, those refused for lack of room count as unanswered too.
-        let is_full = |answer: &KeyAnswer| op.inserts() && answer.number == Some(FULL);
+        let is_full = |number: &Option<i64>| op.inserts() && *number == Some(FULL);
         let full = given.iter().position(is_full).filter(|_| result.is_ok());
         self.record(keys, &given[..full.unwrap_or(given.len())], answers);
         if let Err(failure) = result {
             // Keys without an answer may be those of earlier runs: nothing is removed.
             self.unsynced.clear();
-            let unanswered = given.iter().filter(|answer| answer.number.is_none()).count() as u64;
+            let unanswered = given.iter().filter(|number| number.is_none()).count() as u64;
             return Err(Stop::Lost { failure, unanswered });
         }
         let Some(nth) = full else { return Ok(()) };
-        self.remove_from(nth, keys, &given);
+        let mut behind = Parts::default();
+        let may_be_in = |number: &Option<i64>| matches!(number, None | Some(1));
+        let all = zip(&given, keys.iter()).skip(nth).filter(|(number, _)| may_be_in(number));
+        all.for_each(|(_, key)| behind.push(key));
+        self.remove(&behind);
         let remedy = "make room with `coua remove`, then continue from that record";
         Err(Stop::Full { nth, no_room: NoRoom { why: "is full".to_owned(), remedy } })
     }
 
     fn sync_is_due(&self) -> bool {
         let is_late = self.synced.elapsed() > BETWEEN_SYNCS;
-        let bytes = self.unsynced.contents.bytes.len();
-        (is_late && !self.unsynced.hashes.is_empty()) || bytes > MOST_UNSYNCED
+        (is_late && !self.unsynced.ends.is_empty()) || self.unsynced.bytes.len() > MOST_UNSYNCED
     }
 
     /// The server has the keys; the outputs have their records now.
@@ -207,12 +195,10 @@ impl RunFilter for ServerFilter {
             Op::Remove => "each of which may have lost two copies; the last reply counts",
             Op::Check | Op::Count => return None,
         };
-        let name = &self.filter.server.address;
-        let [losses, records] = [self.filter.server.losses, self.filter.in_doubt].map(grouped);
+        let (name, records) = (&self.filter.address, grouped(self.filter.in_doubt));
         let note = || {
             format!(
-                "{name}: connections lost: {losses}; records sent again because the reply was lost: \
-                 {records}, {consequence}"
+                "{name}: records sent again because the reply was lost: {records}, {consequence}"
             )
         };
         (self.filter.in_doubt > 0).then(note)
@@ -220,26 +206,19 @@ impl RunFilter for ServerFilter {
 
     /// Without a report the server is not asked: the filter is assumed to have gained the new records of this run.
     fn finish(mut self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        let SummaryRequest { new, repeats, has_report, .. } = request;
+        let SummaryRequest { new, repeats, items_before, has_report } = request;
         let found = if has_report { self.filter.describe() } else { Ok(None) };
-        let FilterFigures { items: before, hash_bits, .. } = self.found.figures;
         let now = match &found {
             Ok(Some(found)) => found.figures.items,
-            _ => before.saturating_add(new),
+            _ => items_before.saturating_add(new),
         };
         // All shards together distinguish as many more hashes.
         let more = (self.filter.keys.len() as f64).log2();
-        let expected =
-            hash_bits.map(|bits| among_repeats(new, repeats, [before, now], bits + more));
+        let (hash_bits, items) = (self.found.figures.hash_bits, [items_before, now]);
+        let expected = hash_bits.map(|bits| among_repeats(new, repeats, items, bits + more));
         let figures = found.map(|found| found.map_or_else(FilterFigures::default, |it| it.figures));
         Ok(Summary { figures, hash_bits, expected })
     }
-}
-
-/// Logs a key that may have to be removed again.
-fn log_key(log: &mut BlockKeys, key: &[u8], hash: KeyHash) {
-    log.contents.push(key);
-    log.hashes.push(hash);
 }
 
 /// The report about a filter (`info`), as its server describes it.
