@@ -6,7 +6,7 @@
 
 #![no_main]
 
-use coua_valkey::redisbloom::{Limits, PeerCuckoo, Source, Unreadable};
+use coua_valkey::redisbloom::{Limits, LoadError, PeerCuckoo, Source};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
@@ -31,8 +31,8 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
 struct Plain<'a>(&'a [u8]);
 
 impl Plain<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Unreadable> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(Unreadable)?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], LoadError> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(LoadError::Unreadable)?;
         self.0 = rest;
         Ok(*taken)
     }
@@ -41,13 +41,13 @@ impl Plain<'_> {
 impl Source for Plain<'_> {
     type Bytes = Vec<u8>;
 
-    fn read_u64(&mut self) -> Result<u64, Unreadable> {
+    fn read_u64(&mut self) -> Result<u64, LoadError> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn read_bytes(&mut self) -> Result<Vec<u8>, Unreadable> {
+    fn read_bytes(&mut self) -> Result<Vec<u8>, LoadError> {
         let len = usize::from(u16::from_le_bytes(self.take()?));
-        let (taken, rest) = self.0.split_at_checked(len).ok_or(Unreadable)?;
+        let (taken, rest) = self.0.split_at_checked(len).ok_or(LoadError::Unreadable)?;
         self.0 = rest;
         Ok(taken.to_vec())
     }
@@ -107,7 +107,7 @@ fn use_filter(mut filter: PeerCuckoo) {
     }
     for position in [-1, 1, 7, 300, i64::MAX] {
         let _answer = filter.load_chunk(position, &[1, 2, 3]);
-        let _answer = filter.chunk(position);
+        let _answer = filter.slots_from(position);
     }
     filter.compact();
     let mut stored = Vec::new();

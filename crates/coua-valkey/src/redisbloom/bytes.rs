@@ -1,5 +1,4 @@
-//! Fallible allocation for the bytes of a filter, and fields of a
-//! header.
+//! Fallible allocation for the bytes of a filter.
 
 use std::hint::black_box;
 
@@ -22,18 +21,6 @@ pub(super) fn copied(bytes: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
     Ok(copy)
 }
 
-/// Collects these elements, unless memory or one of them fails.
-pub(super) fn collected<T, E: From<OutOfMemory>>(
-    elements: impl ExactSizeIterator<Item = Result<T, E>>,
-) -> Result<Vec<T>, E> {
-    let mut list = Vec::new();
-    reserve(&mut list, elements.len())?;
-    for element in elements {
-        list.push(element?);
-    }
-    Ok(list)
-}
-
 /// Room for `count` more elements in `list`.
 pub(super) fn reserve<T>(list: &mut Vec<T>, count: usize) -> Result<(), OutOfMemory> {
     let bytes = count.saturating_mul(size_of::<T>()) as u64;
@@ -46,29 +33,4 @@ fn room(bytes: u64) -> Result<Vec<u8>, OutOfMemory> {
     let size = usize::try_from(bytes).map_err(|_| refused)?;
     room.try_reserve_exact(size).map_err(|_| refused)?;
     Ok(room)
-}
-
-/// Takes fields from the front of bytes whose length was checked.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
-
-impl Fields<'_> {
-    pub(super) fn u16(&mut self) -> u16 {
-        u16::from_le_bytes(self.take())
-    }
-
-    pub(super) fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.take())
-    }
-
-    /// The next `N` bytes; zeros after the end.
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        match self.0.split_first_chunk() {
-            Some((field, rest)) => {
-                self.0 = rest;
-                *field
-            }
-            None => [0; N],
-        }
-    }
 }

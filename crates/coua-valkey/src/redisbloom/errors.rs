@@ -47,10 +47,6 @@ pub enum LoadError {
     Unreadable,
 }
 
-/// The dump ends too early, or contains something unexpected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unreadable;
-
 /// A filter would exceed its limit of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the filter would take {bytes} bytes, but the limit is {limit}; raise the limit")]
@@ -59,12 +55,6 @@ pub struct TooLarge {
     pub bytes: u64,
     /// The limit in bytes.
     pub limit: u64,
-}
-
-impl From<Unreadable> for LoadError {
-    fn from(_: Unreadable) -> Self {
-        Self::Unreadable
-    }
 }
 
 /// Refuses a number that no filter of the peer has.

@@ -8,7 +8,7 @@
 //! (github.com/RedisBloom/RedisBloom), and checked against chunks and dumps of a running RedisBloom
 //! 2.8.2. None of its code is used.
 //!
-//! Nothing here knows the server: `Source` is its dump, `Chunk` a piece of `SCANDUMP`.
+//! Nothing here knows the server: `Source` is its dump.
 //! All input is untrusted, and every size is checked before memory is allocated.
 
 mod bytes;
@@ -20,6 +20,6 @@ mod sub_filter;
 #[cfg(test)]
 mod tests;
 
-pub use errors::{InsertError, Limits, LoadError, OutOfMemory, TooLarge, Unreadable};
+pub use errors::{InsertError, Limits, LoadError, OutOfMemory, TooLarge};
 pub use peer_cuckoo::{CompactionStep, PeerCuckoo, SlotPosition};
-pub use stored::{Chunk, ChunkError, Source};
+pub use stored::Source;

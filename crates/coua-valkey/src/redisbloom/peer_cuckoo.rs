@@ -5,7 +5,7 @@
 //! relocated; if that fails, a table is added. The same inserts lead to the same bytes as in the
 //! peer.
 
-use super::bytes::{collected, reserve};
+use super::bytes::reserve;
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, number};
 use super::sub_filter::{FINGERPRINTS, Place, Shape, Size, SubFilter};
 
@@ -32,12 +32,17 @@ impl PeerCuckoo {
         mut sub_filter: impl FnMut(&Shape, Size) -> Result<SubFilter, LoadError>,
     ) -> Result<Self, LoadError> {
         let count = check_sizes(&shape, sub_filters, limits)?;
-        let mut list = Vec::new();
-        for size in (0..count).filter_map(|index| shape.size_of(index)) {
-            reserve(&mut list, 1)?;
-            list.push(sub_filter(&shape, size)?);
+        let mut filter = Self { shape, items: 0, deletes: 0, sub_filters: Vec::new() };
+        for size in shape.sizes().take(count as usize) {
+            filter.push(sub_filter(&shape, size)?)?;
         }
-        Ok(Self { shape, items: 0, deletes: 0, sub_filters: list })
+        Ok(filter)
+    }
+
+    fn push(&mut self, sub_filter: SubFilter) -> Result<(), OutOfMemory> {
+        reserve(&mut self.sub_filters, 1)?;
+        self.sub_filters.push(sub_filter);
+        Ok(())
     }
 
     /// Adds an item, or another copy of it.
@@ -117,13 +122,11 @@ impl PeerCuckoo {
         if self.shape.expansion == 0 {
             return Err(InsertError::Full);
         }
-        let index = self.sub_filters();
-        let size = self.shape.size_of(index).filter(|_| index < MAX_SUB_FILTERS);
+        let newest = self.sub_filters.last().filter(|_| self.sub_filters() < MAX_SUB_FILTERS);
+        let size = newest.and_then(|newest| self.shape.size_after(newest.size()));
         let size = size.ok_or(InsertError::GrowthLimit)?;
-        limits.check(self.slots().saturating_add(size.bytes))?;
-        reserve(&mut self.sub_filters, 1)?;
-        self.sub_filters.push(SubFilter::empty(&self.shape, size)?);
-        Ok(())
+        limits.check(size.end())?;
+        Ok(self.push(SubFilter::empty(&self.shape, size)?)?)
     }
 
     /// The filter with the counts of its dump. Its slots may arrive later, or never, so the only check is
@@ -170,7 +173,7 @@ impl PeerCuckoo {
 
     /// Slots of all sub-filters, a byte each.
     pub fn slots(&self) -> u64 {
-        self.sub_filters.iter().map(|sub_filter| sub_filter.slots().len() as u64).sum()
+        self.sub_filters.last().map_or(0, |newest| newest.size().end())
     }
 
     /// Slots in use, 0 to 1.
@@ -224,8 +227,12 @@ impl PeerCuckoo {
     /// # Errors
     /// If there is not enough memory.
     pub fn try_clone(&self) -> Result<Self, OutOfMemory> {
-        let sub_filters = collected(self.sub_filters.iter().map(SubFilter::try_clone))?;
-        Ok(Self { sub_filters, ..*self })
+        let mut copy = Self { sub_filters: Vec::new(), ..*self };
+        reserve(&mut copy.sub_filters, self.sub_filters.len())?;
+        for sub_filter in &self.sub_filters {
+            copy.sub_filters.push(sub_filter.try_clone()?);
+        }
+        Ok(copy)
     }
 
     /// The `Size` that the peer reports for such a filter.
@@ -243,13 +250,11 @@ fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, 
     let most = if shape.expansion == 0 { 1 } else { u64::from(MAX_SUB_FILTERS) };
     let expected = if most == 1 { "1, as the filter does not grow" } else { "1 to 65535" };
     number(NAME, sub_filters, |n| (1..=most).contains(&n), expected)?;
-    let mut total = 0_u64;
-    for index in 0..sub_filters as u32 {
+    let mut sizes = shape.sizes();
+    for _ in 0..sub_filters {
         let expected = "few enough that none has more than 2^32 slots";
-        let size = shape.size_of(index);
-        let size = size.ok_or(LoadError::Number { name: NAME, found: sub_filters, expected })?;
-        total = total.saturating_add(size.bytes);
-        limits.check(total)?;
+        let refused = LoadError::Number { name: NAME, found: sub_filters, expected };
+        limits.check(sizes.next().ok_or(refused)?.end())?;
     }
     Ok(sub_filters as u32)
 }

@@ -1,14 +1,13 @@
 //! Stored filters: a header, and the slots of each sub-filter.
 //!
 //! `SCANDUMP` returns them in chunks; dump files have one stream: the length of the header, the header, and
-//! all slots. Chunks have up to 16 MiB. A position is 1 + an offset into the slots of all sub-filters. Each
-//! chunk comes with the position of its *end*, and no chunk extends over the end of a sub-filter.
+//! all slots. A position is 1 + an offset into the slots of all sub-filters. Each chunk comes with the
+//! position of its *end*, and no chunk extends over the end of a sub-filter.
 
 use std::io::{self, Read, Write};
-use std::ops::Range;
 
-use super::bytes::{Fields, copied};
-use super::errors::{Limits, LoadError, Unreadable, number};
+use super::bytes::copied;
+use super::errors::{Limits, LoadError, number};
 use super::peer_cuckoo::PeerCuckoo;
 use super::sub_filter::{DEFAULT_SEED, Shape, Size, SubFilter};
 
@@ -25,22 +24,17 @@ impl PeerCuckoo {
         limits: &Limits,
         sub_filter: impl FnMut(&Shape, Size) -> Result<SubFilter, LoadError>,
     ) -> Result<Self, LoadError> {
-        let mut fields = Fields(header);
-        let (items, buckets, deletes) = (fields.u64(), fields.u64(), fields.u64());
-        let sub_filters = fields.u64();
+        let [items, buckets, deletes, sub_filters] = [0, 8, 16, 24].map(|at| field(header, at, 8));
         let has_seed = sub_filters & HAS_SEED != 0;
         let expected = if has_seed { SEEDED_HEADER_BYTES } else { HEADER_BYTES };
         if header.len() != expected {
             let (found, expected) = (header.len() as u64, expected as u64);
             return Err(LoadError::Length { what: "the header", found, expected });
         }
-        let shape = Shape {
-            buckets,
-            bucket_size: fields.u16(),
-            max_iterations: fields.u16(),
-            expansion: fields.u16(),
-            seed: if has_seed { fields.u64() } else { DEFAULT_SEED },
-        };
+        let sizes = [32, 34, 36].map(|at| field(header, at, 2) as u16);
+        let [bucket_size, max_iterations, expansion] = sizes;
+        let seed = if has_seed { field(header, HEADER_BYTES, 8) } else { DEFAULT_SEED };
+        let shape = Shape { buckets, bucket_size, max_iterations, expansion, seed };
         let sub_filters = sub_filters & !HAS_SEED;
         let filter = Self::build(shape, sub_filters, limits, sub_filter)?;
         filter.with_counts(items, deletes)
@@ -94,23 +88,32 @@ impl PeerCuckoo {
         self.arrays().try_for_each(|array| out.write_all(array))
     }
 
-    /// The chunk at `position`, which is 1 for the first one; `None` after the last.
-    ///
-    /// # Errors
-    /// Not a position.
-    pub fn chunk(&self, position: i64) -> Result<Option<Chunk<'_>>, ChunkError> {
-        piece(self.arrays(), position)
+    /// The slots from a position on, to the end of their sub-filter; `None` at the end of all.
+    pub fn slots_from(&self, position: i64) -> Option<&[u8]> {
+        let (number, slot) = self.find(position, 0)?;
+        self.sub_filters[number].slots().get(slot..)
     }
 
-    /// Writes a chunk to its place.
-    ///
-    /// # Errors
-    /// It has no place here; nothing has changed.
-    pub fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Result<(), ChunkError> {
-        let (array, range) = place(self.arrays().map(<[u8]>::len), position, bytes.len())?;
-        self.sub_filters[array].load(range, bytes);
-        Ok(())
+    /// Writes a chunk that ends at a position to its place. Returns `None`, and changes nothing, if it has none.
+    pub fn load_chunk(&mut self, position: i64, bytes: &[u8]) -> Option<()> {
+        let (number, slot) = self.find(position, bytes.len())?;
+        self.sub_filters[number].load(slot, bytes)
     }
+
+    /// The sub-filter and the slot where a chunk of `bytes` bytes begins that ends at a position.
+    fn find(&self, position: i64, bytes: usize) -> Option<(usize, usize)> {
+        let end = u64::try_from(position).ok()?.checked_sub(1)?;
+        let begin = end.checked_sub(bytes as u64)?;
+        let number = self.sub_filters.partition_point(|older| older.size().end() <= begin);
+        let size = self.sub_filters.get(number)?.size();
+        Some((number, (begin - size.start) as usize))
+    }
+}
+
+/// A number of a header; 0 if it is not there.
+fn field(header: &[u8], at: usize, bytes: usize) -> u64 {
+    let bytes = header.iter().skip(at).take(bytes).rev();
+    bytes.fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 fn read_header(mut input: impl Read) -> Result<Vec<u8>, LoadError> {
@@ -132,70 +135,6 @@ fn read_array(input: impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
     if has_all { Ok(array) } else { Err(LoadError::Unreadable) }
 }
 
-/// The most bytes of a chunk.
-const CHUNK_BYTES: usize = 16 << 20;
-
-/// A chunk of the arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk<'a> {
-    /// The position of its end, which is stored with the chunk, and requests the next one.
-    pub next: i64,
-    /// The bytes; never empty.
-    pub bytes: &'a [u8],
-}
-
-/// A position has no chunk, or a chunk no place inside one sub-filter. The filter is unchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChunkError;
-
-/// The chunk of `arrays` at `position`; `None` after the last one.
-fn piece<'a>(
-    arrays: impl Iterator<Item = &'a [u8]>,
-    position: i64,
-) -> Result<Option<Chunk<'a>>, ChunkError> {
-    let mut offset = offset(position, 0)?;
-    for array in arrays {
-        if offset < array.len() as u64 {
-            let rest = &array[offset as usize..];
-            let bytes = &rest[..rest.len().min(CHUNK_BYTES)];
-            return Ok(position
-                .checked_add_unsigned(bytes.len() as u64)
-                .map(|next| Chunk { next, bytes }));
-        }
-        offset -= array.len() as u64;
-    }
-    Ok(None)
-}
-
-/// The place of a chunk of `bytes` bytes that ends at `position`, in arrays of these lengths: the number
-/// of the array, and the range in it.
-fn place(
-    lengths: impl Iterator<Item = usize>,
-    position: i64,
-    bytes: usize,
-) -> Result<(usize, Range<usize>), ChunkError> {
-    if bytes == 0 {
-        return Err(ChunkError);
-    }
-    let begin = offset(position, bytes)?;
-    let mut end = 0_u64;
-    for (number, length) in lengths.enumerate() {
-        let first = end;
-        end += length as u64;
-        if begin >= first && begin + bytes as u64 <= end {
-            let start = (begin - first) as usize;
-            return Ok((number, start..start + bytes));
-        }
-    }
-    Err(ChunkError)
-}
-
-/// The start of a chunk of `bytes` bytes that ends at `position`.
-fn offset(position: i64, bytes: usize) -> Result<u64, ChunkError> {
-    let end = u64::try_from(position).ok().and_then(|end| end.checked_sub(1));
-    end.and_then(|end| end.checked_sub(bytes as u64)).ok_or(ChunkError)
-}
-
 /// Reads the dump of a filter.
 pub trait Source {
     /// A string of bytes of the server.
@@ -205,13 +144,13 @@ pub trait Source {
     ///
     /// # Errors
     /// The dump ends, or something else comes next.
-    fn read_u64(&mut self) -> Result<u64, Unreadable>;
+    fn read_u64(&mut self) -> Result<u64, LoadError>;
 
     /// The next string.
     ///
     /// # Errors
     /// The dump ends, or something else comes next.
-    fn read_bytes(&mut self) -> Result<Self::Bytes, Unreadable>;
+    fn read_bytes(&mut self) -> Result<Self::Bytes, LoadError>;
 }
 
 /// The first encoding with parameters, which were fixed before.

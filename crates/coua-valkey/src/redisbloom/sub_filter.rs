@@ -1,7 +1,7 @@
 //! The parameters of the peer's cuckoo filter, the places of fingerprints, and one of its tables of
 //! buckets of 8-bit fingerprints.
 
-use std::ops::Range;
+use std::iter::successors;
 
 use super::bytes::{copied, zeroed};
 use super::errors::{LoadError, OutOfMemory, number};
@@ -31,9 +31,18 @@ pub(super) struct Shape {
 /// The size of a sub-filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
+    /// Slots of all older sub-filters.
+    pub(super) start: u64,
     /// A power of two.
     pub(super) buckets: u64,
     pub(super) bytes: u64,
+}
+
+impl Size {
+    /// Slots of all sub-filters up to this one.
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.bytes
+    }
 }
 
 /// Where an item belongs, for any number of buckets.
@@ -53,18 +62,19 @@ impl Shape {
         number("expansion", self.expansion, is_stated, "0, or a power of two up to 32768")
     }
 
-    /// The size of sub-filter `index`; `None` if the layout does not permit it.
-    pub(super) fn size_of(&self, index: u32) -> Option<Size> {
-        if index == 0 {
-            return self.size(self.buckets);
-        }
-        let doublings = self.expansion.checked_ilog2()?.checked_mul(index)?;
-        self.size(self.buckets.checked_mul(1_u64.checked_shl(doublings)?)?)
+    /// The sizes of sub-filters, from the oldest on, as far as the layout permits.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = Size> {
+        successors(self.size(0, self.buckets), |&last| self.size_after(last))
     }
 
-    fn size(&self, buckets: u64) -> Option<Size> {
-        let bytes = buckets.checked_mul(u64::from(self.bucket_size))?;
-        (bytes <= MAX_SUB_FILTER_BYTES).then_some(Size { buckets, bytes })
+    /// The size of the sub-filter after one of this size; `None` if the layout does not permit it.
+    pub(super) fn size_after(&self, last: Size) -> Option<Size> {
+        self.size(last.end(), last.buckets.checked_mul(self.expansion.into())?)
+    }
+
+    fn size(&self, start: u64, buckets: u64) -> Option<Size> {
+        let bytes = buckets.checked_mul(self.bucket_size.into())?;
+        (1..=MAX_SUB_FILTER_BYTES).contains(&bytes).then_some(Size { start, buckets, bytes })
     }
 
     pub(super) fn place(&self, item: &[u8]) -> Place {
@@ -96,11 +106,10 @@ const EMPTY: u8 = 0;
 /// A sub-filter.
 #[derive(Debug)]
 pub(super) struct SubFilter {
+    size: Size,
     slots: Vec<u8>,
     /// Slots with a fingerprint.
     used: u64,
-    /// One less than the number of buckets, a power of two.
-    mask: u64,
     bucket_size: usize,
 }
 
@@ -109,18 +118,21 @@ impl SubFilter {
     pub(super) fn over(shape: &Shape, size: Size, slots: Vec<u8>) -> Self {
         debug_assert_eq!(size.bytes, slots.len() as u64);
         let used = count_used(&slots);
-        Self { slots, used, mask: size.buckets - 1, bucket_size: usize::from(shape.bucket_size) }
+        Self { size, slots, used, bucket_size: shape.bucket_size.into() }
     }
 
     /// An empty sub-filter. Its slots are not read, because the system would have to provide all their memory.
     pub(super) fn empty(shape: &Shape, size: Size) -> Result<Self, OutOfMemory> {
         let slots = zeroed(size.bytes)?;
-        let bucket_size = usize::from(shape.bucket_size);
-        Ok(Self { slots, used: 0, mask: size.buckets - 1, bucket_size })
+        Ok(Self { size, slots, used: 0, bucket_size: shape.bucket_size.into() })
     }
 
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self { slots: copied(&self.slots)?, ..*self })
+    }
+
+    pub(super) fn size(&self) -> Size {
+        self.size
     }
 
     /// Slots with a fingerprint.
@@ -142,11 +154,12 @@ impl SubFilter {
         self.slots
     }
 
-    /// Overwrites a part of the slots.
-    pub(super) fn load(&mut self, range: Range<usize>, bytes: &[u8]) {
-        let part = &mut self.slots[range];
+    /// Overwrites a part of the slots. Returns `None`, and changes nothing, if it has not so many, or none.
+    pub(super) fn load(&mut self, slot: usize, bytes: &[u8]) -> Option<()> {
+        let part = self.slots.get_mut(slot..)?.get_mut(..bytes.len()).filter(|it| !it.is_empty())?;
         self.used = self.used - count_used(part) + count_used(bytes);
         part.copy_from_slice(bytes);
+        Some(())
     }
 
     pub(super) fn contains(&self, place: Place) -> bool {
@@ -161,7 +174,7 @@ impl SubFilter {
                 .map(|slot| u64::from(*slot == place.fingerprint))
                 .sum::<u64>()
         };
-        let (first, second) = (place.hash & self.mask, place.partner() & self.mask);
+        let (first, second) = (place.hash & self.mask(), place.partner() & self.mask());
         copies(first) + if first == second { 0 } else { copies(second) }
     }
 
@@ -178,12 +191,12 @@ impl SubFilter {
     /// Makes room by relocating at most `max_steps` fingerprints of full buckets as the peer does: from the
     /// first bucket on, with victims from each slot in turn. On failure the steps are undone.
     pub(super) fn relocate(&mut self, place: Place, max_steps: u16) -> bool {
-        let mut bucket = place.hash & self.mask;
+        let mut bucket = place.hash & self.mask();
         let mut fingerprint = place.fingerprint;
         let mut slot = 0;
         for _ in 0..max_steps {
             self.swap(bucket, slot, &mut fingerprint);
-            bucket = partner(bucket, fingerprint) & self.mask;
+            bucket = partner(bucket, fingerprint) & self.mask();
             if let Some(empty) = self.find_in(bucket, EMPTY) {
                 self.slots[empty] = fingerprint;
                 self.used += 1;
@@ -193,7 +206,7 @@ impl SubFilter {
         }
         for _ in 0..max_steps {
             slot = (slot + self.bucket_size - 1) % self.bucket_size;
-            bucket = partner(bucket, fingerprint) & self.mask;
+            bucket = partner(bucket, fingerprint) & self.mask();
             self.swap(bucket, slot, &mut fingerprint);
         }
         false
@@ -239,8 +252,13 @@ impl SubFilter {
         &self.slots[start..start + self.bucket_size]
     }
 
+    /// One less than the number of buckets, a power of two.
+    fn mask(&self) -> u64 {
+        self.size.buckets - 1
+    }
+
     fn start(&self, bucket: u64) -> usize {
-        (bucket & self.mask) as usize * self.bucket_size
+        (bucket & self.mask()) as usize * self.bucket_size
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use super::call::{bytes_of, log};
 use super::command_name::CommandName;
 use super::{raw, server_function};
-use crate::redisbloom::{Source, Unreadable};
+use crate::redisbloom::{LoadError, Source};
 
 /// A stream cut into pieces of a bounded size, so that memory for all of it is not needed: hands
 /// over each piece as soon as it is full, and at the end the rest.
@@ -179,14 +179,14 @@ impl RdbReader {
 impl Source for RdbReader {
     type Bytes = Piece;
 
-    fn read_u64(&mut self) -> Result<u64, Unreadable> {
+    fn read_u64(&mut self) -> Result<u64, LoadError> {
         // SAFETY: valid as promised to `new`.
         let number = unsafe { server_function!(RedisModule_LoadUnsigned)(self.io) };
-        self.check().map(|()| number).map_err(|_| Unreadable)
+        self.check().map(|()| number).map_err(|_| LoadError::Unreadable)
     }
 
-    fn read_bytes(&mut self) -> Result<Piece, Unreadable> {
-        self.next_piece().map_err(|_| Unreadable)
+    fn read_bytes(&mut self) -> Result<Piece, LoadError> {
+        self.next_piece().map_err(|_| LoadError::Unreadable)
     }
 }
 

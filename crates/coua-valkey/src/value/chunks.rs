@@ -9,11 +9,14 @@ use std::io::{self, Read, Write};
 
 use coua_image as image;
 
+use super::Value;
 use crate::cuckoo::{NativeCuckoo, is_begun};
 use crate::error::{CommandError, RdbError};
-use crate::redisbloom::{Chunk, ChunkError, PeerCuckoo};
+use crate::redisbloom::PeerCuckoo;
 use crate::server::Pieces;
 
+/// The position of the header in a RedisBloom dump.
+pub(super) const HEADER: i64 = 1;
 /// Bytes of a chunk. Servers may close connections with commands or replies above 1 MiB.
 pub(super) const CHUNK: usize = 512 << 10;
 /// A chunk shorter than this is joined with the next one.
@@ -23,94 +26,77 @@ const END_BITS: u32 = 40;
 /// Bits of a position for the number of changes.
 const CHANGE_BITS: u32 = 12;
 
-/// A position in a dump.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct DumpPosition {
-    end: u64,
-    changes: u64,
+/// The end of the chunk that comes with a position; `None` if no chunk does.
+fn end_of(position: i64) -> Option<u64> {
+    let number = u64::try_from(position).ok()?;
+    let is_known = number >> (END_BITS + CHANGE_BITS) == 0;
+    (number & ((1 << END_BITS) - 1)).checked_sub(1).filter(|_| is_known)
 }
 
-impl DumpPosition {
-    /// Decodes the number that a client sends: the end of the previous chunk.
-    pub(super) fn decode(number: i64) -> Option<Self> {
-        let number =
-            u64::try_from(number).ok().filter(|number| number >> (END_BITS + CHANGE_BITS) == 0)?;
-        let end = (number & ((1 << END_BITS) - 1)).checked_sub(1)?;
-        Some(Self { end, changes: number >> END_BITS })
-    }
-
-    fn encode(end: u64, changes: u64) -> i64 {
-        let changes = changes & ((1 << CHANGE_BITS) - 1);
-        ((changes << END_BITS) | (end + 1)).cast_signed()
-    }
+/// The position of a chunk that ends here, of a filter that has seen so many changes.
+fn position_of(end: u64, changes: u64) -> i64 {
+    let changes = changes & ((1 << CHANGE_BITS) - 1);
+    ((changes << END_BITS) | (end + 1)).cast_signed()
 }
 
-/// The chunk after a position (`None` for the first one), and its own position; none at the end.
+/// The chunk after a position (0 for the first one), and its own position; none at the end.
 pub(super) fn chunk_behind(
     native: &NativeCuckoo,
-    position: Option<DumpPosition>,
+    position: i64,
 ) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
     let mut start = 0;
-    if let Some(position) = position {
-        if DumpPosition::decode(DumpPosition::encode(position.end, native.changes()))
-            != Some(position)
-        {
+    if position != 0 {
+        start = end_of(position).ok_or(CommandError::Position)?;
+        if position_of(start, native.changes()) != position {
             return Err(CommandError::ChangedSince);
         }
-        start = position.end;
     }
-    let mut buffer = ChunkBuffer::of(native)?;
-    match native.write_from(start, &mut buffer).map_err(|error| error.kind()) {
-        // The buffer stops the stream when it is full.
+    let mut chunk = chunk_room(native)?;
+    let mut rest = &mut chunk[..];
+    match native.write_from(start, &mut rest).map_err(|error| error.kind()) {
+        // A full chunk stops the stream.
         Ok(()) | Err(io::ErrorKind::WriteZero) => {}
         Err(io::ErrorKind::InvalidInput) => return Err(CommandError::Position),
         Err(_) => return Err(CommandError::Defect),
     }
-    let end = start + buffer.bytes.len() as u64;
-    let chunk = (DumpPosition::encode(end, native.changes()), buffer.bytes);
-    Ok(if chunk.1.is_empty() { None } else { Some(chunk) })
+    let left = rest.len();
+    chunk.truncate(chunk.len() - left);
+    let end = start + chunk.len() as u64;
+    Ok((!chunk.is_empty()).then(|| (position_of(end, native.changes()), chunk)))
 }
 
-/// Writes a filter as chunks of an append-only file.
-pub(super) fn for_each(native: &NativeCuckoo, mut each: impl FnMut(i64, &[u8])) -> io::Result<()> {
+/// Zeros for a chunk, or for a whole small filter.
+fn chunk_room(native: &NativeCuckoo) -> Result<Vec<u8>, CommandError> {
+    let front = image::overhead_of(native.pieces() as u32);
+    let bytes = native.memory_bytes().saturating_add(front).min(CHUNK as u64) as usize;
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes).map_err(|_| CommandError::NoMemory)?;
+    room.resize(bytes, 0);
+    Ok(room)
+}
+
+/// Calls `each` with the chunks of a value, as an append-only file has them.
+pub(super) fn for_each(value: &Value, mut each: impl FnMut(i64, &[u8])) -> io::Result<()> {
+    if let Value::Imported(imported) = value {
+        each(HEADER, &imported.header());
+    }
     let mut end = 0;
-    let mut chunks = Pieces::new(CHUNK, |chunk: &[u8]| {
+    let mut put = |chunk: &[u8]| {
         end += chunk.len() as u64;
-        each(DumpPosition::encode(end, 0), chunk);
-    });
-    native.write(&mut chunks)?;
-    chunks.finish();
+        each(position_of(end, 0), chunk);
+    };
+    match value {
+        Value::Native(native) => {
+            let mut chunks = Pieces::new(CHUNK, put);
+            native.write(&mut chunks)?;
+            chunks.finish();
+        }
+        Value::Imported(imported) => {
+            imported.arrays().flat_map(|array| array.chunks(CHUNK)).for_each(put);
+        }
+        Value::Incomplete(incomplete) => incomplete.chunks().for_each(&mut put),
+    }
     Ok(())
-}
-
-/// Keeps one chunk of a stream, then stops the stream.
-struct ChunkBuffer {
-    bytes: Vec<u8>,
-    room: usize,
-}
-
-impl ChunkBuffer {
-    /// A buffer with room for a chunk, or for a whole small filter.
-    fn of(native: &NativeCuckoo) -> Result<Self, CommandError> {
-        let front = image::overhead_of(native.pieces() as u32);
-        let room = native.memory_bytes().saturating_add(front).min(CHUNK as u64) as usize;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(room).map_err(|_| CommandError::NoMemory)?;
-        Ok(Self { bytes, room })
-    }
-}
-
-impl Write for ChunkBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(self.room - self.bytes.len());
-        self.bytes.extend_from_slice(&bytes[..taken]);
-        // 0 if the chunk is full, which ends the stream.
-        Ok(taken)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// A filter of which not all chunks have arrived.
@@ -118,6 +104,8 @@ impl Write for ChunkBuffer {
 pub(crate) struct Incomplete {
     /// The chunks in order. They do not move when more arrive: they may be gigabytes.
     chunks: Vec<Vec<u8>>,
+    /// Bytes of all of them.
+    len: u64,
 }
 
 impl Incomplete {
@@ -131,9 +119,8 @@ impl Incomplete {
             if Read::take(&mut *input, CHUNK as u64).read_to_end(&mut chunk)? == 0 {
                 return if is_begun(incomplete.head()) { Ok(incomplete) } else { Err(refused) };
             }
-            let end = incomplete.len() + chunk.len() as u64;
-            if !matches!(incomplete.take(DumpPosition { end, changes: 0 }, &chunk, None), Ok(None))
-            {
+            let position = position_of(incomplete.len + chunk.len() as u64, 0);
+            if !matches!(incomplete.take(position, &chunk, None), Ok(None)) {
                 return Err(refused);
             }
         }
@@ -144,13 +131,9 @@ impl Incomplete {
         self.chunks.iter().try_for_each(|chunk| out.write_all(chunk))
     }
 
-    /// Calls `each` with the stored bytes as chunks.
-    pub(super) fn for_each(&self, mut each: impl FnMut(i64, &[u8])) {
-        let mut end = 0;
-        for chunk in self.chunks.iter().flat_map(|chunk| chunk.chunks(CHUNK)) {
-            end += chunk.len() as u64;
-            each(DumpPosition::encode(end, 0), chunk);
-        }
+    /// The stored bytes as chunks.
+    fn chunks(&self) -> impl Iterator<Item = &[u8]> {
+        self.chunks.iter().flat_map(|chunk| chunk.chunks(CHUNK))
     }
 
     /// A copy, if there is memory for it.
@@ -162,7 +145,7 @@ impl Incomplete {
 
     /// The number of bytes that have arrived.
     pub(super) fn len(&self) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
+        self.len
     }
 
     /// Appends bytes: to the last chunk while that is small, so that the first one contains the whole
@@ -176,12 +159,14 @@ impl Incomplete {
         if let Some(last) = self.chunks.last_mut() {
             last.try_reserve_exact(bytes.len()).map_err(no_memory)?;
             last.extend_from_slice(bytes);
+            self.len += bytes.len() as u64;
         }
         Ok(())
     }
 
     /// Truncates to `length` bytes.
     fn truncate(&mut self, length: u64) {
+        self.len = length;
         let mut left = length as usize;
         for chunk in &mut self.chunks {
             chunk.truncate(left);
@@ -193,13 +178,13 @@ impl Incomplete {
     /// Takes the next chunk. Returns the filter if it was the last one. Refused chunks change nothing.
     pub(super) fn take(
         &mut self,
-        position: DumpPosition,
+        position: i64,
         chunk: &[u8],
         limit: Option<u64>,
     ) -> Result<Option<NativeCuckoo>, CommandError> {
-        let before = self.len();
+        let before = self.len;
         let end = before + chunk.len() as u64;
-        if position.end != end || chunk.is_empty() {
+        if end_of(position) != Some(end) || chunk.is_empty() {
             return Err(CommandError::Position);
         }
         let appended = self.append(chunk);
@@ -223,7 +208,7 @@ impl Incomplete {
 
     /// Whether the image is too large for any filter within this memory limit.
     pub(super) fn exceeds(&self, limit: u64) -> bool {
-        self.len() > limit.saturating_add(image::overhead(self.head()))
+        self.len > limit.saturating_add(image::overhead(self.head()))
     }
 
     fn complete(&self, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {
@@ -265,15 +250,11 @@ impl Read for Joined<'_> {
     }
 }
 
-/// The piece at a position, cut to the size of a chunk: RedisBloom's pieces are longer, but it accepts any size.
-pub(super) fn piece_of(
-    filter: &PeerCuckoo,
-    position: i64,
-) -> Result<Option<Chunk<'_>>, ChunkError> {
-    Ok(filter.chunk(position)?.map(|Chunk { bytes, .. }| {
-        let taken = bytes.len().min(CHUNK);
-        Chunk { next: position.saturating_add_unsigned(taken as u64), bytes: &bytes[..taken] }
-    }))
+/// The chunk at a position of a RedisBloom filter, and the next position; none at the end.
+pub(super) fn peer_chunk(filter: &PeerCuckoo, position: i64) -> Option<(i64, &[u8])> {
+    let rest = filter.slots_from(position)?;
+    let chunk = &rest[..rest.len().min(CHUNK)];
+    Some((position + chunk.len() as i64, chunk))
 }
 
 #[cfg(test)]
@@ -295,7 +276,7 @@ mod tests {
     fn dump(native: &NativeCuckoo) -> Vec<(i64, Vec<u8>)> {
         let mut chunks: Vec<(i64, Vec<u8>)> = Vec::new();
         loop {
-            let position = chunks.last().map(|(end, _)| DumpPosition::decode(*end).unwrap());
+            let position = chunks.last().map_or(0, |(end, _)| *end);
             let Some(chunk) = chunk_behind(native, position).unwrap() else { return chunks };
             assert!(chunk.1.len() <= CHUNK && (1..1 << 53).contains(&chunk.0));
             chunks.push(chunk);
@@ -312,35 +293,35 @@ mod tests {
         let mut loaded = None;
         for (end, chunk) in &chunks {
             assert!(loaded.is_none());
-            loaded = incomplete.take(DumpPosition::decode(*end).unwrap(), chunk, None).unwrap();
+            loaded = incomplete.take(*end, chunk, None).unwrap();
         }
         let (mut first, mut second) = (Vec::new(), Vec::new());
         native.write(&mut first).unwrap();
         loaded.unwrap().write(&mut second).unwrap();
         assert!(first == second);
         let mut rewritten = Vec::new();
-        for_each(&native, |_, chunk| rewritten.push(chunk.to_vec())).unwrap();
+        for_each(&Value::Native(native), |_, chunk| rewritten.push(chunk.to_vec())).unwrap();
         assert!(rewritten.concat() == first);
     }
 
     #[test]
     fn a_dump_notices_that_the_filter_changed() {
         let mut native = filter(100);
-        let (first, _) = chunk_behind(&native, None).unwrap().unwrap();
+        let (first, _) = chunk_behind(&native, 0).unwrap().unwrap();
         native.insert(&[b"more"], IfPresent::AddCopy, None);
-        let refused = chunk_behind(&native, DumpPosition::decode(first));
+        let refused = chunk_behind(&native, first);
         assert_eq!(refused, Err(CommandError::ChangedSince));
     }
 
     #[test]
     fn positions_that_no_dump_has_are_refused() {
         for number in [0, -1, i64::MIN, i64::MAX, 1 << 52, 1 << 40] {
-            assert_eq!(DumpPosition::decode(number), None, "{number}");
+            assert_eq!(end_of(number), None, "{number}");
         }
         let native = filter(100);
-        let beyond = DumpPosition::encode(1 << 39, native.changes());
+        let beyond = position_of(1 << 39, native.changes());
         assert_eq!(
-            chunk_behind(&native, DumpPosition::decode(beyond)),
+            chunk_behind(&native, beyond),
             Err(CommandError::Position)
         );
     }
@@ -349,19 +330,18 @@ mod tests {
     fn chunks_that_are_cut_repeated_or_damaged_are_refused_and_change_nothing() {
         let native = filter(10_000);
         let (end, chunk) = dump(&native).remove(0);
-        let position = DumpPosition::decode(end).unwrap();
         let mut incomplete = Incomplete::default();
-        let cut = incomplete.take(position, &chunk[..chunk.len() - 1], None).err();
+        let cut = incomplete.take(end, &chunk[..chunk.len() - 1], None).err();
         assert_eq!(cut, Some(CommandError::Position));
         for at in [9, 70, 200, chunk.len() - 1] {
             let mut damaged = chunk.clone();
             damaged[at] ^= 1;
-            let refused = incomplete.take(position, &damaged, None).err();
+            let refused = incomplete.take(end, &damaged, None).err();
             assert_eq!(refused, Some(CommandError::NotLoaded), "{at}");
         }
-        let limited = incomplete.take(position, &chunk, Some(1_000)).err();
+        let limited = incomplete.take(end, &chunk, Some(1_000)).err();
         assert_eq!(limited, Some(CommandError::KeyMemory { limit: 1_000 }));
-        assert!(incomplete.take(position, &chunk, None).unwrap().is_some());
+        assert!(incomplete.take(end, &chunk, None).unwrap().is_some());
     }
 
     /// Gigabytes are not copied for the sake of a chunk.
@@ -372,19 +352,16 @@ mod tests {
         assert!(chunks.len() >= 6);
         let mut incomplete = Incomplete::default();
         let mut before: Vec<*const u8> = Vec::new();
-        let mut between = Vec::new();
         for (end, chunk) in &chunks[..chunks.len() - 1] {
             assert!(
                 incomplete
-                    .take(DumpPosition::decode(*end).unwrap(), chunk, None)
+                    .take(*end, chunk, None)
                     .unwrap()
                     .is_none()
             );
-            let mut now = Vec::new();
-            incomplete.for_each(|_, chunk| now.push(chunk.as_ptr()));
+            let now: Vec<_> = incomplete.chunks().map(<[u8]>::as_ptr).collect();
             assert_eq!(now[..before.len()], before);
             before = now;
-            between.push(chunk.clone());
         }
     }
 
@@ -399,10 +376,9 @@ mod tests {
             for chunk in image.chunks(size) {
                 assert!(loaded.is_none());
                 end += chunk.len() as u64;
-                loaded = incomplete.take(DumpPosition { end, changes: 0 }, chunk, None).unwrap();
+                loaded = incomplete.take(position_of(end, 0), chunk, None).unwrap();
                 if loaded.is_none() {
-                    let mut again = Vec::new();
-                    incomplete.for_each(|_, chunk| again.extend_from_slice(chunk));
+                    let again: Vec<_> = incomplete.chunks().flatten().copied().collect();
                     assert!(again == image[..end as usize]);
                 }
             }

@@ -1,30 +1,20 @@
 //! The chunks of a value, for SCANDUMP and LOADCHUNK.
 
 use super::Value;
-use super::chunks::{DumpPosition, Incomplete, chunk_behind, piece_of};
+use super::chunks::{HEADER, Incomplete, chunk_behind, peer_chunk};
 use crate::cuckoo::{begins_image, is_begun};
 use crate::error::CommandError;
 use crate::redisbloom::{LoadError, PeerCuckoo};
 use crate::settings::limits;
 
-/// The position of the header in a RedisBloom dump.
-const HEADER: i64 = 1;
-
 impl Value {
     /// The chunk behind a position, from 0 on, and its own position; nothing at the end.
     pub(crate) fn chunk(&self, position: i64) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
         match self {
-            Self::Native(native) => match position {
-                0 => chunk_behind(native, None),
-                number => chunk_behind(
-                    native,
-                    Some(DumpPosition::decode(number).ok_or(CommandError::Position)?),
-                ),
-            },
+            Self::Native(native) => chunk_behind(native, position),
             Self::Imported(imported) if position == 0 => Ok(Some((HEADER, imported.header()))),
             Self::Imported(imported) => {
-                let chunk = piece_of(imported, position).map_err(|_| CommandError::Position)?;
-                Ok(chunk.map(|chunk| (chunk.next, chunk.bytes.to_vec())))
+                Ok(peer_chunk(imported, position).map(|(next, chunk)| (next, chunk.to_vec())))
             }
             Self::Incomplete(_) => Err(CommandError::Incomplete),
         }
@@ -41,7 +31,6 @@ impl Value {
         memory_left: impl FnOnce() -> Option<u64>,
     ) -> Result<Self, CommandError> {
         if is_begun(chunk) {
-            let position = DumpPosition::decode(position).ok_or(CommandError::Position)?;
             let mut incomplete = Incomplete::default();
             return Ok(match incomplete.take(position, chunk, limit)? {
                 Some(native) => Self::Native(native),
@@ -78,14 +67,13 @@ impl Value {
     ) -> Result<(), CommandError> {
         match self {
             Self::Incomplete(incomplete) => {
-                let position = DumpPosition::decode(position).ok_or(CommandError::Position)?;
                 if let Some(native) = incomplete.take(position, chunk, limit)? {
                     *self = Self::Native(native);
                 }
                 Ok(())
             }
             Self::Imported(imported) if position != HEADER => {
-                imported.load_chunk(position, chunk).map_err(|_| CommandError::NotLoaded)
+                imported.load_chunk(position, chunk).ok_or(CommandError::NotLoaded)
             }
             _ => Err(CommandError::ItemExists),
         }

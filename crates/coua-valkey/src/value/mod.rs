@@ -21,7 +21,7 @@ use crate::server::{
     random_bytes,
 };
 use crate::settings::{HIGHEST_RATE, key_memory_limit, limits};
-use chunks::{Incomplete, piece_of};
+use chunks::Incomplete;
 
 /// The encoding of values that this module writes. RedisBloom counts its own
 /// from 0 on; 1023 is the maximum.
@@ -199,6 +199,15 @@ impl Value {
         )?
     }
 
+    /// Whether it is larger than a limit that was not checked while it was read.
+    fn exceeds(&self, limit: u64) -> bool {
+        match self {
+            Self::Native(native) => native.memory_bytes() > limit,
+            Self::Incomplete(incomplete) => incomplete.exceeds(limit),
+            Self::Imported(_) => false,
+        }
+    }
+
     fn contents_bytes(&self) -> u64 {
         match self {
             Self::Native(native) => native.allocated_bytes(),
@@ -278,18 +287,12 @@ impl ValueType for Value {
             return Ok(Self::Imported(PeerCuckoo::read(input, known, &limits(limit))?));
         }
         // The limit is for memory; the limit for reading only prevents endless growth.
-        let most = |limit: u64| limit.saturating_add(image::overhead_of(u32::MAX));
-        let left = limit.map_or(u64::MAX, most);
-        let mut limited = LimitedReader { input, left, exceeded: false };
+        let most = |limit: u64| limit.saturating_add(image::overhead_of(u32::MAX) + 1);
+        let mut limited = Read::take(&mut *input, limit.map_or(u64::MAX, most));
         let value = Self::read(&mut limited, &limits(limit));
-        let is_larger = |value: &Self| match value {
-            Self::Native(native) => limit.is_some_and(|limit| native.memory_bytes() > limit),
-            Self::Incomplete(incomplete) => limit.is_some_and(|limit| incomplete.exceeds(limit)),
-            // The limit was checked before.
-            Self::Imported(_) => false,
-        };
-        let exceeded = limited.exceeded || value.as_ref().is_ok_and(is_larger);
-        if let Some(limit) = limit.filter(|_| exceeded) {
+        let is_cut = limited.limit() == 0;
+        let exceeds = |limit: &u64| is_cut || value.as_ref().is_ok_and(|it| it.exceeds(*limit));
+        if let Some(limit) = limit.filter(exceeds) {
             return Err(RdbError::KeyMemory { limit });
         }
         let value = value?;
@@ -298,25 +301,7 @@ impl ValueType for Value {
     }
 
     fn rewrite(&self, out: &mut AppendOnly) -> io::Result<()> {
-        match self {
-            Self::Native(native) => {
-                return chunks::for_each(native, |end, chunk| {
-                    out.call(LOAD_COMMAND, end, chunk);
-                });
-            }
-            Self::Incomplete(incomplete) => {
-                incomplete.for_each(|end, chunk| out.call(LOAD_COMMAND, end, chunk));
-            }
-            Self::Imported(imported) => {
-                out.call(LOAD_COMMAND, 1, &imported.header());
-                let mut position = 1;
-                while let Ok(Some(chunk)) = piece_of(imported, position) {
-                    out.call(LOAD_COMMAND, chunk.next, chunk.bytes);
-                    position = chunk.next;
-                }
-            }
-        }
-        Ok(())
+        chunks::for_each(self, |position, chunk| out.call(LOAD_COMMAND, position, chunk))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -334,21 +319,5 @@ impl ValueType for Value {
             Self::Imported(imported) => Self::Imported(imported.try_clone().ok()?),
             Self::Incomplete(incomplete) => Self::Incomplete(incomplete.try_clone()?),
         })
-    }
-}
-
-/// Ends with an error after a number of bytes.
-struct LimitedReader<'a> {
-    input: &'a mut RdbReader,
-    left: u64,
-    exceeded: bool,
-}
-
-impl Read for LimitedReader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
-        self.exceeded |= read as u64 > self.left;
-        self.left = self.left.saturating_sub(read as u64);
-        if self.exceeded { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(read) }
     }
 }

@@ -235,10 +235,7 @@ impl PartTable {
         // If slots are invalid, no count can match.
         let used = slots::in_use(self.level_of(row), segment).unwrap_or(u64::MAX);
         require_eq("slots in use", used, row.occupied)?;
-        if used == 0 {
-            // Padding bits might be set. A segment without items is all zero.
-            segment.bytes_mut(bytes).fill(0);
-        }
+        slots::clear_others(self.level_of(row), segment);
         Ok(())
     }
 }

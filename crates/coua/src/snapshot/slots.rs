@@ -2,7 +2,21 @@
 
 use crate::kernel::{KnownLevel, LevelGeometry, SLOTS, with_encoding};
 use crate::simd::with_bit_instructions;
-use crate::table::Segment;
+use crate::table::{Segment, SegmentMut};
+
+/// Clears the bits outside slots, which only forged bytes set: what a filter writes must not depend on them.
+pub(crate) fn clear_others(level: &LevelGeometry, segment: &mut SegmentMut<'_>) {
+    let (bucket, slots) = (level.codec.bucket_bits, u64::from(SLOTS * level.codec.slot_bits));
+    let end = (level.buckets * bucket).div_ceil(8);
+    let (runs, rest) = segment.bytes_mut(segment.len()).split_at_mut(end as usize);
+    rest.fill(0);
+    // Slots without a gap: those of a bucket, or all.
+    let run = if slots < bucket { slots } else { level.buckets * bucket };
+    if run % 8 == u64::from(SLOTS) {
+        let last_bytes = runs.chunks_mut(run.div_ceil(8) as usize).filter_map(<[u8]>::last_mut);
+        last_bytes.for_each(|half_used| *half_used &= 0x0f);
+    }
+}
 
 /// The number of slots of a segment in use; `None` if the low part of a fingerprint is 0, which happens only in forged
 /// bytes.

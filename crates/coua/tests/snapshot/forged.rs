@@ -301,6 +301,31 @@ fn other_buckets_are_refused_with_what_was_found() {
     }
 }
 
+/// In an empty filter, any other bit makes a slot that is not counted.
+#[test]
+fn bits_outside_slots_are_forgotten() {
+    let mut outside = 0;
+    for bits in 8..=64 {
+        let builder = CuckooFilter::builder().hash_bits(bits).capacity(12);
+        let mut filter = builder.build().unwrap();
+        let empty = Forgery(bytes_of(&filter));
+        filter.insert("item").unwrap();
+        let mut forged = Forgery(bytes_of(&filter));
+        let range = empty.segment(0).expect("the original's rows are right");
+        for bit in 8 * range.start..8 * range.end {
+            let mut one = empty.clone();
+            one.0[bit / 8] |= 1 << (bit % 8);
+            if Load::new().bytes::<CuckooFilter>(one.seal()).is_ok() {
+                forged.0[bit / 8] |= 1 << (bit % 8);
+                outside += 1;
+            }
+        }
+        let loaded: CuckooFilter = Load::new().bytes(forged.seal()).unwrap();
+        assert!(loaded == filter, "{bits} bits");
+    }
+    assert!(outside > 57 * 64, "{outside}");
+}
+
 /// With more cells than hashes there are some that no hash leads to.
 #[test]
 fn slots_that_no_hash_leads_to() {

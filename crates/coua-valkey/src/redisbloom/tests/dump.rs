@@ -2,7 +2,7 @@
 //! is a list of marked numbers and strings.
 
 use super::super::sub_filter::DEFAULT_SEED;
-use super::super::{PeerCuckoo, Source, Unreadable};
+use super::super::{LoadError, PeerCuckoo, Source};
 
 const TYPE_MODULE: u8 = 7;
 const END: u64 = 0;
@@ -35,13 +35,13 @@ impl<'a> Reader<'a> {
         self.length() == Ok(END) && self.rest.is_empty()
     }
 
-    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Unreadable> {
-        let (taken, rest) = self.rest.split_at_checked(bytes).ok_or(Unreadable)?;
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], LoadError> {
+        let (taken, rest) = self.rest.split_at_checked(bytes).ok_or(LoadError::Unreadable)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    fn length(&mut self) -> Result<u64, Unreadable> {
+    fn length(&mut self) -> Result<u64, LoadError> {
         let first = self.take(1)?[0];
         let big_endian =
             |bytes: &[u8]| bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
@@ -50,26 +50,26 @@ impl<'a> Reader<'a> {
             0x40..0x80 => Ok(u64::from(first & 0x3f) << 8 | u64::from(self.take(1)?[0])),
             0x80 => self.take(4).map(big_endian),
             0x81 => self.take(8).map(big_endian),
-            _ => Err(Unreadable),
+            _ => Err(LoadError::Unreadable),
         }
     }
 
-    fn marked(&mut self, mark: u64) -> Result<(), Unreadable> {
-        if self.length()? == mark { Ok(()) } else { Err(Unreadable) }
+    fn marked(&mut self, mark: u64) -> Result<(), LoadError> {
+        if self.length()? == mark { Ok(()) } else { Err(LoadError::Unreadable) }
     }
 }
 
 impl Source for Reader<'_> {
     type Bytes = Vec<u8>;
 
-    fn read_u64(&mut self) -> Result<u64, Unreadable> {
+    fn read_u64(&mut self) -> Result<u64, LoadError> {
         self.marked(UNSIGNED)?;
         self.length()
     }
 
-    fn read_bytes(&mut self) -> Result<Vec<u8>, Unreadable> {
+    fn read_bytes(&mut self) -> Result<Vec<u8>, LoadError> {
         self.marked(STRING)?;
-        let bytes = usize::try_from(self.length()?).map_err(|_| Unreadable)?;
+        let bytes = usize::try_from(self.length()?).map_err(|_| LoadError::Unreadable)?;
         self.take(bytes).map(<[u8]>::to_vec)
     }
 }

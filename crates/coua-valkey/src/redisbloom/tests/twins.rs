@@ -158,9 +158,9 @@ enum AfterFailure {
 
 fn slots(filter: &PeerCuckoo) -> Vec<u8> {
     let (mut slots, mut position) = (Vec::new(), 1);
-    while let Some(chunk) = filter.chunk(position).unwrap() {
-        slots.extend_from_slice(chunk.bytes);
-        position = chunk.next;
+    while let Some(chunk) = filter.slots_from(position) {
+        slots.extend_from_slice(chunk);
+        position += chunk.len() as i64;
     }
     slots
 }
