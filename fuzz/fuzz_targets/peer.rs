@@ -6,6 +6,7 @@
 
 #![no_main]
 
+use coua::IfPresent::{AddCopy, Skip};
 use coua_valkey::redisbloom::{Limits, LoadError, PeerCuckoo, Source};
 use libfuzzer_sys::{Corpus, fuzz_target};
 
@@ -55,12 +56,11 @@ impl Source for Plain<'_> {
 
 /// The filter as [`Plain`] reads it in encoding 4, without its seed.
 fn dumped(filter: &PeerCuckoo) -> Vec<u8> {
-    let sizes = [filter.bucket_size(), filter.max_iterations(), filter.expansion()];
-    let counts = [filter.sub_filters().into(), filter.buckets(), filter.items(), filter.deletes()];
-    let fields = counts.into_iter().chain(sizes.map(u64::from));
-    let mut dump: Vec<u8> = fields.flat_map(u64::to_le_bytes).collect();
+    let [_, buckets, filters, items, deletes, bucket_size, expansion, iterations] = filter.info();
+    let fields = [filters, buckets, items, deletes, bucket_size, iterations, expansion];
+    let mut dump: Vec<u8> = fields.into_iter().flat_map(u64::to_le_bytes).collect();
     for slots in filter.arrays() {
-        dump.extend((slots.len() as u64 / u64::from(filter.bucket_size())).to_le_bytes());
+        dump.extend((slots.len() as u64 / bucket_size).to_le_bytes());
         // A longer one cannot be read back, and is not asked to.
         dump.extend(u16::try_from(slots.len()).unwrap_or(u16::MAX).to_le_bytes());
         dump.extend(slots);
@@ -72,7 +72,7 @@ fn dumped(filter: &PeerCuckoo) -> Vec<u8> {
 fn sound(form: u8) -> Vec<u8> {
     let mut filter = PeerCuckoo::with_capacity(16, 2, 20, 2).expect("sound parameters");
     for item in 0..40_u8 {
-        filter.insert(&[item], &LIMITS).expect("room for 40 items");
+        filter.insert(&[item], AddCopy, &LIMITS).expect("room for 40 items");
     }
     match form {
         0 => filter.header(),
@@ -98,10 +98,10 @@ fn changed(mut bytes: Vec<u8>, changes: &[u8]) -> Vec<u8> {
 fn use_filter(mut filter: PeerCuckoo) {
     assert!(filter.slots() <= LIMITS.bytes);
     for item in 0..60_u8 {
-        if filter.insert(&[item], &LIMITS).is_ok() {
+        if filter.insert(&[item], AddCopy, &LIMITS).is_ok() {
             assert!(filter.contains(&[item]) && filter.count(&[item]) > 0);
         }
-        let _answer = filter.insert_unique(&[item, 1], &LIMITS);
+        let _answer = filter.insert(&[item, 1], Skip, &LIMITS);
         filter.remove(&[item, 2]);
         assert!(filter.remove(&[item]) || !filter.contains(&[item]));
     }

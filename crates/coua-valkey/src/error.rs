@@ -5,7 +5,7 @@
 
 use std::io;
 
-use coua::{FullReason, LoadError, MergeError};
+use coua::{FullReason, LoadError};
 use thiserror::Error;
 
 use crate::redisbloom::{self as peer, InsertError};
@@ -89,8 +89,6 @@ pub(crate) enum CommandError {
     Incomplete,
     #[error("ERR filters imported from RedisBloom do not support this command")]
     Imported,
-    #[error("ERR {0}")]
-    Merge(MergeError),
     #[error("ERR internal error of the module coua; see the server's log")]
     Defect,
 }

@@ -19,20 +19,11 @@ mod value;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
-use server::{Figure, ModuleSpec, TypeEntry, ValueType as _};
+use server::{Figure, ModuleSpec, ValueType as _};
 use value::Value;
 
-static SPEC: ModuleSpec = ModuleSpec {
-    name: c"coua",
-    // major * 10,000 + minor * 100 + patch
-    version: 100,
-    category: c"cuckoo",
-    category_beside: c"coua",
-    value_type: TypeEntry::of::<Value>(),
-    commands: commands::COMMANDS,
-    settings: settings::ALL,
-    info,
-};
+static SPEC: ModuleSpec =
+    ModuleSpec { commands: commands::COMMANDS, settings: settings::ALL, info };
 
 /// The server calls this first.
 ///
@@ -47,7 +38,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     count: c_int,
 ) -> c_int {
     // SAFETY: the server's own arguments.
-    unsafe { server::load_module(&SPEC, context, words, count) }
+    unsafe { server::load_module::<Value>(&SPEC, context, words, count) }
 }
 
 fn info() -> Vec<(&'static CStr, Figure)> {

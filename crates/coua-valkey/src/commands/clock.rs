@@ -25,7 +25,7 @@ pub(super) fn advance_clock(call: &Call<'_>, key: &mut Key<'_, Value>) {
 
 fn advance_to_present(call: &Call<'_>, key: &mut Key<'_, Value>) {
     let Some(Value::Native(native)) = key.value_mut() else { return };
-    if let Some(clock) = native.advance_to_present() {
+    if let Some(clock) = native.advance(milliseconds()) {
         key.notify_changed(ADVANCED);
         let clock = clock.to_string();
         let words = [Word::Same(1), Word::Text(clock.as_bytes())];

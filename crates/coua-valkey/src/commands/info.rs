@@ -74,22 +74,13 @@ fn numbers_of(value: &Value) -> Result<[u64; 8], CommandError> {
                 figures.slots.div_ceil(bucket_size),
                 figures.filters,
                 native.len(),
-                native.deleted(),
+                native.deleted,
                 bucket_size,
                 u64::from(hints.expansion),
                 u64::from(hints.max_iterations),
             ])
         }
-        Value::Imported(imported) => Ok([
-            imported.peer_size(),
-            imported.buckets(),
-            u64::from(imported.sub_filters()),
-            imported.items(),
-            imported.deletes(),
-            u64::from(imported.bucket_size()),
-            u64::from(imported.expansion()),
-            u64::from(imported.max_iterations()),
-        ]),
+        Value::Imported(imported) => Ok(imported.info()),
         Value::Incomplete(_) => Err(CommandError::Incomplete),
     }
 }

@@ -9,9 +9,10 @@ use std::ffi::CStr;
 use std::iter;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::cuckoo::{Compaction, CompactionPosition, NativeCuckoo, Outcome};
+use crate::cuckoo::{Compaction, NativeCuckoo, Outcome};
 use crate::error::CommandError;
 use crate::parse::integer;
+use crate::redisbloom::CompactionPosition;
 use crate::server::{Call, Command, Reply, Word, command_name, commands};
 use crate::settings::{REMOVED, key_memory_limit_of};
 use crate::value::Value;

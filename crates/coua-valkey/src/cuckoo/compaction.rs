@@ -6,9 +6,10 @@
 use coua::CuckooFilter;
 
 use crate::parse::integer;
+use crate::redisbloom::CompactionPosition;
 
 /// Nanoseconds after which a step begins no other generation; the next constants are approximate costs in nanoseconds.
-const MOST: u64 = 2_500_000;
+pub(super) const STEP_TIME: u64 = 2_500_000;
 /// Per slot and item of a rebuilt filter.
 const PER_SLOT: u64 = 2;
 const PER_ITEM: u64 = 25;
@@ -16,14 +17,6 @@ const PER_ITEM: u64 = 25;
 pub(super) const QUICKLY_REBUILT: u64 = 1 << 16;
 /// Per filter examined.
 const LOOK: u64 = 100;
-
-/// Where a compaction continues: in which part of a filter (a generation of a filter with a window, or a
-/// RedisBloom sub-filter), and from which hash or slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CompactionPosition {
-    pub(crate) part: u64,
-    pub(crate) from: u64,
-}
 
 impl CompactionPosition {
     /// Parses two words of a command.
@@ -46,23 +39,9 @@ pub(crate) struct Compaction {
     pub(crate) next: Option<CompactionPosition>,
 }
 
-/// The time left in a step.
-pub(super) struct Time(u64);
-
-impl Time {
-    /// A full step.
-    pub(super) fn all() -> Self {
-        Self(MOST)
-    }
-
-    fn spend(&mut self, nanoseconds: u64) {
-        self.0 = self.0.saturating_sub(nanoseconds);
-    }
-}
-
 /// Whether a rebuild takes no longer than a command may.
 pub(super) fn is_quickly_rebuilt(filter: &CuckooFilter) -> bool {
-    rebuild_time(filter) <= MOST
+    rebuild_time(filter) <= STEP_TIME
 }
 
 fn rebuild_time(filter: &CuckooFilter) -> u64 {
@@ -70,12 +49,12 @@ fn rebuild_time(filter: &CuckooFilter) -> u64 {
     LOOK.saturating_add(filter.slots().saturating_mul(PER_SLOT)).saturating_add(of_items)
 }
 
-/// Rebuilds a filter, or a generation, and returns whether it changed; `None`, and no change, if no time is left.
-pub(super) fn compact(filter: &mut CuckooFilter, time: &mut Time) -> Option<bool> {
-    if time.0 == 0 {
+/// Rebuilds a filter, or a generation, and returns whether it changed; `None`, and no change, if no time is `left`.
+pub(super) fn compact(filter: &mut CuckooFilter, left: &mut u64) -> Option<bool> {
+    if *left == 0 {
         return None;
     }
-    time.spend(rebuild_time(filter));
+    *left = left.saturating_sub(rebuild_time(filter));
     let before = filter.slots();
     filter.compact();
     Some(filter.slots() != before)

@@ -11,6 +11,8 @@ use super::hash_list::HashList;
 use super::native_cuckoo::{Form, NativeCuckoo};
 use super::notes::Notes;
 use super::sorted_hashes::SortedHashes;
+use super::table::Table;
+use super::windowed::WindowedFilter;
 use crate::error::RdbError;
 
 impl NativeCuckoo {
@@ -20,13 +22,13 @@ impl NativeCuckoo {
         let mut front = self.head().encode();
         front.extend(image::encode_notes(notes));
         let rest = start.saturating_sub(front.len() as u64);
-        if let Form::List(list) = self.form() {
+        if let Form::List(list) = &self.form {
             front.extend(list_bytes_of(list));
             let rest = usize::try_from(start).ok().and_then(|start| front.get(start..));
             return out.write_all(rest.ok_or(io::ErrorKind::InvalidInput)?);
         }
         out.write_all(front.get(start as usize..).unwrap_or_default())?;
-        match self.form() {
+        match &self.form {
             Form::List(_) => Ok(()),
             Form::Table(table) => table.filter.writer().write_from(rest, out),
             Form::Windowed(windowed) => windowed.filter.writer()?.write_from(rest, out),
@@ -34,7 +36,7 @@ impl NativeCuckoo {
     }
 
     fn head(&self) -> Head {
-        let body = match self.form() {
+        let body = match &self.form {
             Form::List(_) => Body::Hashes,
             Form::Table(_) => Body::Filter,
             Form::Windowed(_) => Body::Windowed,
@@ -43,7 +45,7 @@ impl NativeCuckoo {
             body,
             hasher: self.hasher(),
             hints: self.hints(),
-            removed: self.deleted(),
+            removed: self.deleted,
             note_bytes: self.notes().bytes().len(),
         }
     }
@@ -61,7 +63,7 @@ impl NativeCuckoo {
         let head = Head::decode(&bytes)?;
         let notes = head.read_notes(&mut *input)?;
         let notes = Notes::decode(notes).ok_or(RdbError::Field("notes"))?;
-        Ok(read_filter(&head, input)?.with_notes(notes))
+        Ok(Self { form: read_form(&head, input)?, deleted: head.removed, notes })
     }
 }
 
@@ -76,10 +78,10 @@ pub(crate) fn begins_image(bytes: &[u8]) -> bool {
     alike.count() * 2 > MAGIC.len()
 }
 
-fn read_filter(head: &Head, input: &mut dyn Read) -> Result<NativeCuckoo, RdbError> {
+fn read_form(head: &Head, input: &mut dyn Read) -> Result<Form, RdbError> {
     let load = Load::new().key(head.secret());
     match head.body {
-        Body::Hashes => Ok(NativeCuckoo::of_list(read_list(head, input)?, head.removed)),
+        Body::Hashes => Ok(Form::List(read_list(head, input)?)),
         Body::Windowed => {
             let filter: Generations = load.reader(input)?;
             if filter.window().is_none() || head.hints.expansion == 0 {
@@ -89,18 +91,18 @@ fn read_filter(head: &Head, input: &mut dyn Read) -> Result<NativeCuckoo, RdbErr
             if filter.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen) {
                 return Err(RdbError::LastSeen);
             }
-            Ok(NativeCuckoo::of_windowed(filter, head.hints, head.removed))
+            Ok(Form::Windowed(WindowedFilter::new(filter, head.hints)))
         }
         Body::Filter => {
             let filter = load.reader::<CuckooFilter>(input)?;
-            Ok(NativeCuckoo::of_table(filter, head.hints, head.removed))
+            Ok(Form::Table(Table::new(filter, head.hints)))
         }
     }
 }
 
 /// The bytes after the head of a filter with few items.
 fn list_bytes_of(list: &HashList) -> Vec<u8> {
-    let hashes = list.hashes();
+    let hashes = &list.hashes;
     ListedHashes::encode(list.capacity() as u64, hashes.bits(), list.len(), hashes.words())
 }
 
@@ -185,7 +187,7 @@ mod tests {
     fn an_image_is_read_as_it_was_written() {
         for bytes in images() {
             let native = read(&bytes).unwrap();
-            assert_eq!((native.count_all(&[b"b"]), native.deleted()), (vec![6], 1));
+            assert_eq!((native.count_all(&[b"b"]), native.deleted), (vec![6], 1));
             assert!(written(&native) == bytes);
             assert_eq!(image::length(&bytes), Some(bytes.len() as u64));
         }
@@ -224,7 +226,7 @@ mod tests {
         let sum = checksum(&forged[..HEAD_BYTES - 8]).to_le_bytes();
         forged[HEAD_BYTES - 8..HEAD_BYTES].copy_from_slice(&sum);
         let mut native = read(&forged).unwrap();
-        assert_eq!((native.remove(&[b"b"]), native.deleted()), (vec![true], u64::MAX));
+        assert_eq!((native.remove(&[b"b"]), native.deleted), (vec![true], u64::MAX));
     }
 
     #[test]

@@ -20,11 +20,11 @@ const LEAST_HASH_BITS: u32 = 24;
 #[derive(Clone)]
 pub(super) struct HashList {
     hash_key: [u8; 16],
-    hashes: SortedHashes,
+    pub(super) hashes: SortedHashes,
     capacity: u16,
     /// The number of different hashes, if the filter does not grow.
     distinct: u16,
-    hints: Hints,
+    pub(super) hints: Hints,
     /// Increases with every change of the filter; not saved.
     pub(super) changes: u16,
 }
@@ -93,10 +93,6 @@ impl HashList {
         }
     }
 
-    pub(super) fn hints(&self) -> Hints {
-        self.hints
-    }
-
     pub(super) fn hasher(&self) -> KeyHasher {
         KeyHasher::SipHash13 { key: self.hash_key }
     }
@@ -107,10 +103,6 @@ impl HashList {
 
     pub(super) fn len(&self) -> usize {
         self.hashes.len()
-    }
-
-    pub(super) fn hashes(&self) -> &SortedHashes {
-        &self.hashes
     }
 
     pub(super) fn count(&self, item: &[u8]) -> u64 {

@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::server::random_bytes;
-pub(crate) use compaction::{Compaction, CompactionPosition};
+pub(crate) use compaction::Compaction;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use cuckoo_image::checksum;
 pub(crate) use cuckoo_image::{begins_image, is_begun};

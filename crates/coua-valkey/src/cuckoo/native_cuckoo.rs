@@ -4,25 +4,26 @@
 use std::mem::size_of;
 
 use coua::window::{Generations, Window};
-use coua::{CuckooFilter, IfPresent, KeyHash, KeyHasher};
+use coua::{IfPresent, KeyHash, KeyHasher};
 use coua_image::Hints;
 
-use super::compaction::{Compaction, CompactionPosition};
+use super::compaction::Compaction;
 use super::cuckoo_request::CuckooSpec;
 use super::hash_list::{HashList, ListFull};
 use super::notes::Notes;
 use super::outcome::Outcome;
 use super::table::{Figures, Table, VALUE_BYTES};
-use super::windowed::{WindowedFilter, milliseconds};
+use super::windowed::WindowedFilter;
 use crate::error::CommandError;
+use crate::redisbloom::CompactionPosition;
 use crate::server::block_bytes;
 
 /// A filter of this module.
 pub(crate) struct NativeCuckoo {
-    form: Form,
+    pub(super) form: Form,
     /// Removals since the filter was created or compacted.
-    pub(super) deleted: u64,
-    notes: Notes,
+    pub(crate) deleted: u64,
+    pub(super) notes: Notes,
 }
 
 const _: () = assert!(size_of::<NativeCuckoo>() as u64 == VALUE_BYTES);
@@ -36,36 +37,19 @@ pub(super) enum Form {
 impl NativeCuckoo {
     /// A new filter.
     pub(crate) fn of(spec: CuckooSpec) -> Result<Self, CommandError> {
-        if HashList::suits(&spec) {
-            return Ok(Self::of_list(HashList::empty(&spec)?, 0));
-        }
-        let filter = spec.build()?;
-        Ok(match spec.window {
-            Some(window) => {
-                Self::of_windowed(Generations::from_template(*window, filter), spec.hints, 0)
+        let form = if HashList::suits(&spec) {
+            Form::List(HashList::empty(&spec)?)
+        } else {
+            let filter = spec.build()?;
+            match spec.window {
+                Some(window) => {
+                    let filter = Generations::from_template(*window, filter);
+                    Form::Windowed(WindowedFilter::new(filter, spec.hints))
+                }
+                None => Form::Table(Table::new(filter, spec.hints)),
             }
-            None => Self::of_table(filter, spec.hints, 0),
-        })
-    }
-
-    pub(super) fn of_list(list: HashList, deleted: u64) -> Self {
-        Self::of_form(Form::List(list), deleted)
-    }
-
-    pub(super) fn of_table(filter: CuckooFilter, hints: Hints, deleted: u64) -> Self {
-        Self::of_form(Form::Table(Table::new(filter, hints)), deleted)
-    }
-
-    pub(super) fn of_windowed(filter: Generations, hints: Hints, deleted: u64) -> Self {
-        Self::of_form(Form::Windowed(WindowedFilter::new(filter, hints)), deleted)
-    }
-
-    fn of_form(form: Form, deleted: u64) -> Self {
-        Self { form, deleted, notes: Notes::default() }
-    }
-
-    pub(super) fn with_notes(self, notes: Notes) -> Self {
-        Self { notes, ..self }
+        };
+        Ok(Self { form, deleted: 0, notes: Notes::default() })
     }
 
     pub(crate) fn notes(&self) -> &Notes {
@@ -92,14 +76,10 @@ impl NativeCuckoo {
         Ok(true)
     }
 
-    pub(super) fn form(&self) -> &Form {
-        &self.form
-    }
-
     /// The options that are only reported.
     pub(crate) fn hints(&self) -> Hints {
         match &self.form {
-            Form::List(list) => list.hints(),
+            Form::List(list) => list.hints,
             Form::Table(table) => table.hints,
             Form::Windowed(windowed) => windowed.hints,
         }
@@ -119,11 +99,6 @@ impl NativeCuckoo {
             }
         };
         *changes = changes.wrapping_add(1);
-    }
-
-    /// Removals since the filter was created or compacted.
-    pub(crate) fn deleted(&self) -> u64 {
-        self.deleted
     }
 
     /// Counts the copies of each item.
@@ -210,7 +185,7 @@ impl NativeCuckoo {
         /// Bytes that the next item may need beside the table.
         const FOR_ONE: u64 = 64;
         let Form::List(list) = &self.form else { return Ok(()) };
-        let mut table = Table::new(list.to_table()?, list.hints());
+        let mut table = Table::new(list.to_table()?, list.hints);
         table.changes = list.changes;
         if let Some(limit) = limit.filter(|&limit| table.memory_bytes() + FOR_ONE > limit) {
             return Err(CommandError::KeyMemory { limit });
@@ -273,12 +248,6 @@ impl NativeCuckoo {
         Some(clock)
     }
 
-    /// [`advance`](Self::advance) to the present of this server.
-    pub(crate) fn advance_to_present(&mut self) -> Option<u64> {
-        let is_windowed = matches!(self.form, Form::Windowed(_));
-        if is_windowed { self.advance(milliseconds()) } else { None }
-    }
-
     /// Frees memory from a position on, within the time that a command may take; at the end, resets the number
     /// of removed items.
     ///
@@ -311,9 +280,15 @@ impl NativeCuckoo {
         }
         match (&mut self.form, &other.form) {
             (Form::List(_), _) => {}
-            (Form::Table(table), Form::List(list)) => table.merge(&list.to_table()?, limit)?,
-            (Form::Table(table), Form::Table(other)) => table.merge(&other.filter, limit)?,
-            (Form::Windowed(windowed), Form::Windowed(other)) => windowed.merge(other, limit)?,
+            (Form::Table(table), Form::List(list)) => {
+                table.limited(limit).merge(&list.to_table()?)?
+            }
+            (Form::Table(table), Form::Table(other)) => {
+                table.limited(limit).merge(&other.filter)?
+            }
+            (Form::Windowed(windowed), Form::Windowed(other)) => {
+                windowed.limited(limit).merge(&other.filter)?;
+            }
             _ => return Err(CommandError::OtherWindow),
         }
         self.after_change();

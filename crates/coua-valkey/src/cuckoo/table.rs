@@ -7,7 +7,7 @@ use coua::window::{Generations, When, Window};
 use coua::{CuckooFilter, Filter, Full, IfPresent, Insertion, KeyHash, MergeError};
 use coua_image::Hints;
 
-use super::compaction::{Compaction, QUICKLY_REBUILT, Time, compact, is_quickly_rebuilt};
+use super::compaction::{Compaction, QUICKLY_REBUILT, STEP_TIME, compact, is_quickly_rebuilt};
 use super::first_change;
 use super::memory::MemoryCharge;
 use super::outcome::Outcome;
@@ -31,6 +31,9 @@ pub(super) trait Inserts: Filter {
 
     /// Calls `work` with the filter, to insert items.
     fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R;
+
+    /// Adds all items of another filter.
+    fn add_all(&mut self, other: &Self) -> Result<(), MergeError>;
 }
 
 impl Inserts for CuckooFilter {
@@ -64,6 +67,10 @@ impl Inserts for CuckooFilter {
 
     fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R {
         work(self)
+    }
+
+    fn add_all(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.merge(other)
     }
 }
 
@@ -114,13 +121,21 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         is_refused.then_some(CommandError::KeyMemory { limit: limit.key })
     }
 
-    /// Refuses a merge of two filters that together take more than the limit.
-    pub(super) fn check_sum(&self, other: &F) -> Result<(), CommandError> {
+    /// Adds all items of another filter.
+    pub(super) fn merge(&mut self, other: &F) -> Result<(), CommandError> {
         let sum = self.filter.bytes() + other.bytes();
-        match self.limit.filter(|limit| sum > limit.filter) {
-            Some(limit) => Err(CommandError::KeyMemory { limit: limit.key }),
-            None => Ok(()),
+        if let Some(limit) = self.limit.filter(|limit| sum > limit.filter) {
+            return Err(CommandError::KeyMemory { limit: limit.key });
         }
+        self.filter.add_all(other).map_err(|error| match error {
+            MergeError::Full(full) => self.refusal_of(full),
+            error => CommandError::Impossible(error.to_string()),
+        })
+    }
+
+    /// Why an item is refused.
+    fn refusal_of(&self, full: Full) -> CommandError {
+        CommandError::of_full(full.reason, u64::from(self.expansion))
     }
 
     /// Whether so many items cannot lead to the limit.
@@ -153,13 +168,6 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         // After a refusal, most others will be refused too.
         let rest = &hashes[outcomes.len() - before..];
         outcomes.extend(rest.iter().map(|&hash| self.insert_one(hash, if_present)));
-    }
-}
-
-impl<F> LimitedFilter<'_, F> {
-    /// Why an item is refused.
-    pub(super) fn refusal_of(&self, full: Full) -> CommandError {
-        CommandError::of_full(full.reason, u64::from(self.expansion))
     }
 }
 
@@ -268,23 +276,9 @@ impl Table {
         LimitedFilter { filter: &mut self.filter, limit, expansion: self.hints.expansion }
     }
 
-    /// Adds all items of another filter, within a limit.
-    pub(super) fn merge(
-        &mut self,
-        other: &CuckooFilter,
-        limit: Option<u64>,
-    ) -> Result<(), CommandError> {
-        let limited = self.limited(limit);
-        limited.check_sum(other)?;
-        limited.filter.merge(other).map_err(|error| match error {
-            MergeError::Full(full) => limited.refusal_of(full),
-            error => CommandError::Merge(error),
-        })
-    }
-
     /// Frees memory: rebuilds the filter.
     pub(super) fn compact(&mut self) -> Compaction {
-        let has_changed = compact(&mut self.filter, &mut Time::all()).unwrap_or_default();
+        let has_changed = compact(&mut self.filter, &mut { STEP_TIME }).unwrap_or_default();
         Compaction { has_changed, next: None }
     }
 

@@ -12,11 +12,12 @@ use coua::window::{Change, ChangeLog, Clock, Generation, Generations, Window};
 use coua::{CuckooFilter, Filter, KeyHash, KeyHasher, MergeError};
 use coua_image::Hints;
 
-use super::compaction::{Compaction, CompactionPosition, Time, compact};
+use super::compaction::{Compaction, STEP_TIME, compact};
 use super::first_change;
 use super::memory::{MemoryCharge, release};
 use super::table::{Figures, Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for};
 use crate::error::CommandError;
+use crate::redisbloom::CompactionPosition;
 use crate::server::block_bytes;
 
 /// A filter of the library with a window.
@@ -139,22 +140,11 @@ impl WindowedFilter {
         self.filter.remove_batch(items)
     }
 
-    /// Adds all items of another filter, each to the generation of its time, within a limit.
-    pub(super) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), CommandError> {
-        let limited = self.limited(limit);
-        limited.check_sum(&other.filter)?;
-        limited.filter.merge(&other.filter).map_err(|error| match error {
-            MergeError::Full(full) => limited.refusal_of(full),
-            MergeError::Window | MergeError::Count => CommandError::Impossible(error.to_string()),
-            error => CommandError::Merge(error),
-        })
-    }
-
     /// Frees memory after removals, from a generation and a hash on, within the time that a command may take.
     pub(super) fn compact(&mut self, at: CompactionPosition) -> Compaction {
-        let (mut has_changed, mut time) = (false, Time::all());
+        let (mut has_changed, mut left) = (false, STEP_TIME);
         for (part, filter) in self.filter.filters_mut().filter(|(number, _)| *number >= at.part) {
-            let Some(is_another) = compact(filter, &mut time) else {
+            let Some(is_another) = compact(filter, &mut left) else {
                 let next = Some(CompactionPosition { part, from: 0 });
                 return Compaction { has_changed, next };
             };
@@ -220,5 +210,10 @@ impl Inserts for Generations {
 
     fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R {
         work(&mut self.logged(&mut Background))
+    }
+
+    /// Each item is added to the generation of its time.
+    fn add_all(&mut self, other: &Self) -> Result<(), MergeError> {
+        self.merge(other)
     }
 }

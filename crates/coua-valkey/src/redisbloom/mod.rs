@@ -21,5 +21,5 @@ mod sub_filter;
 mod tests;
 
 pub use errors::{InsertError, Limits, LoadError, OutOfMemory, TooLarge};
-pub use peer_cuckoo::{CompactionStep, PeerCuckoo, SlotPosition};
+pub use peer_cuckoo::{CompactionPosition, CompactionStep, PeerCuckoo};
 pub use stored::Source;

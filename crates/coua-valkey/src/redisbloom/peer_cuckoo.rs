@@ -5,6 +5,8 @@
 //! relocated; if that fails, a table is added. The same inserts lead to the same bytes as in the
 //! peer.
 
+use coua::IfPresent;
+
 use super::bytes::reserve;
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, number};
 use super::sub_filter::{FINGERPRINTS, Place, Shape, Size, SubFilter};
@@ -45,25 +47,32 @@ impl PeerCuckoo {
         Ok(())
     }
 
-    /// Adds an item, or another copy of it.
+    /// Adds an item, and returns whether it was added: another with its fingerprint may be present.
     ///
     /// # Errors
     /// There is no room, and none can be made; nothing has changed.
-    pub fn insert(&mut self, item: &[u8], limits: &Limits) -> Result<(), InsertError> {
-        self.insert_place(self.shape.place(item), limits)
-    }
-
-    /// Adds an item unless it, or another with its fingerprint, is present. Returns whether it was added.
-    ///
-    /// # Errors
-    /// There is no room, and none can be made; nothing has changed.
-    pub fn insert_unique(&mut self, item: &[u8], limits: &Limits) -> Result<bool, InsertError> {
-        let place = self.shape.place(item);
-        self.check_growth(limits)?;
-        if self.sub_filters.iter().any(|sub_filter| sub_filter.contains(place)) {
+    pub fn insert(
+        &mut self,
+        item: &[u8],
+        if_present: IfPresent,
+        limits: &Limits,
+    ) -> Result<bool, InsertError> {
+        // At the limit the peer refuses everything, even if there is room.
+        if self.sub_filters() >= limits.sub_filters {
+            return Err(InsertError::GrowthLimit);
+        }
+        if if_present == IfPresent::Skip && self.contains(item) {
             return Ok(false);
         }
-        self.insert_place(place, limits).map(|()| true)
+        let place = self.shape.place(item);
+        if !self.put(place) {
+            self.grow(limits)?;
+            let is_in = self.put(place);
+            debug_assert!(is_in, "a new sub-filter has room in every bucket");
+        }
+        // A dump may count as many items as slots, though these are empty.
+        self.items = self.items.saturating_add(1).min(self.slots());
+        Ok(true)
     }
 
     /// Whether the item may be present.
@@ -92,18 +101,6 @@ impl PeerCuckoo {
         true
     }
 
-    fn insert_place(&mut self, place: Place, limits: &Limits) -> Result<(), InsertError> {
-        self.check_growth(limits)?;
-        if !self.put(place) {
-            self.grow(limits)?;
-            let is_in = self.put(place);
-            debug_assert!(is_in, "a new sub-filter has room in every bucket");
-        }
-        // A dump may count as many items as slots, though these are empty.
-        self.items = self.items.saturating_add(1).min(self.slots());
-        Ok(())
-    }
-
     /// Puts a fingerprint into an existing sub-filter, if one has room or can make room.
     fn put(&mut self, place: Place) -> bool {
         if self.sub_filters.iter_mut().rev().any(|sub_filter| sub_filter.place(place)) {
@@ -111,11 +108,6 @@ impl PeerCuckoo {
         }
         let newest = self.sub_filters.last_mut();
         newest.is_some_and(|newest| newest.relocate(place, self.shape.max_iterations))
-    }
-
-    /// At the limit the peer refuses everything, even if there is room.
-    fn check_growth(&self, limits: &Limits) -> Result<(), InsertError> {
-        if self.sub_filters() < limits.sub_filters { Ok(()) } else { Err(InsertError::GrowthLimit) }
     }
 
     fn grow(&mut self, limits: &Limits) -> Result<(), InsertError> {
@@ -141,34 +133,9 @@ impl PeerCuckoo {
         self.items
     }
 
-    /// Items removed since the last compaction.
-    pub fn deletes(&self) -> u64 {
-        self.deletes
-    }
-
-    /// Buckets of the first sub-filter.
-    pub fn buckets(&self) -> u64 {
-        self.shape.buckets
-    }
-
     /// The number of sub-filters.
     pub fn sub_filters(&self) -> u32 {
         self.sub_filters.len() as u32
-    }
-
-    /// Slots of a bucket.
-    pub fn bucket_size(&self) -> u16 {
-        self.shape.bucket_size
-    }
-
-    /// The most relocations of an insert.
-    pub fn max_iterations(&self) -> u16 {
-        self.shape.max_iterations
-    }
-
-    /// The ratio of each sub-filter's size to the one before; 0: it never grows.
-    pub fn expansion(&self) -> u16 {
-        self.shape.expansion
     }
 
     /// Slots of all sub-filters, a byte each.
@@ -235,11 +202,17 @@ impl PeerCuckoo {
         Ok(copy)
     }
 
-    /// The `Size` that the peer reports for such a filter.
-    pub fn peer_size(&self) -> u64 {
+    /// What the peer reports of such a filter: its bytes, buckets of the first sub-filter, sub-filters, items, items
+    /// removed since the last compaction, slots of a bucket, the ratio of growth (0: it never grows), and the most
+    /// relocations of an insert.
+    pub fn info(&self) -> [u64; 8] {
         const FILTER_BYTES: u64 = 40;
         const SUB_FILTER_BYTES: u64 = 16;
-        FILTER_BYTES + SUB_FILTER_BYTES * u64::from(self.sub_filters()) + self.slots()
+        let sub_filters = self.sub_filters().into();
+        let bytes = FILTER_BYTES + SUB_FILTER_BYTES * sub_filters + self.slots();
+        let Shape { buckets, bucket_size, max_iterations, expansion, .. } = self.shape;
+        let [slots, growth, most] = [bucket_size, expansion, max_iterations].map(u64::from);
+        [bytes, buckets, sub_filters, self.items, self.deletes, slots, growth, most]
     }
 }
 
@@ -272,12 +245,12 @@ const STEP: u64 = 1 << 19;
 const ASKING: u64 = 32;
 
 /// Where a compaction continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotPosition {
-    /// The number of the sub-filter that is being emptied.
-    pub sub_filter: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompactionPosition {
+    /// The number of the sub-filter that is being emptied, or of a generation.
+    pub part: u64,
     /// Its slot.
-    pub slot: u64,
+    pub from: u64,
 }
 
 /// The result of a compaction step.
@@ -286,7 +259,7 @@ pub struct CompactionStep {
     /// Whether an item was moved, or memory freed.
     pub has_changed: bool,
     /// Where the next step begins; `None` after the last one.
-    pub next: Option<SlotPosition>,
+    pub next: Option<CompactionPosition>,
     /// Unused memory. Freeing it may take the system a while.
     pub freed: Vec<Vec<u8>>,
 }
@@ -294,14 +267,14 @@ pub struct CompactionStep {
 impl PeerCuckoo {
     /// Runs a step of [`compact`](Self::compact), from a position on, or from the beginning: some
     /// milliseconds at most. It depends only on the filter and the position.
-    pub fn compact_step(&mut self, from: Option<SlotPosition>) -> CompactionStep {
+    pub fn compact_step(&mut self, from: Option<CompactionPosition>) -> CompactionStep {
         let mut done = CompactionStep { has_changed: false, next: None, freed: Vec::new() };
         let mut left = STEP;
         let newest = self.sub_filters.len() - 1;
         let (mut number, mut slot) = (newest, 0);
         if let Some(from) = from {
-            number = from.sub_filter.min(newest as u64) as usize;
-            slot = from.slot as usize;
+            number = from.part.min(newest as u64) as usize;
+            slot = from.from as usize;
         }
         while number > 0 {
             let before = self.sub_filters[number].used();
@@ -309,7 +282,7 @@ impl PeerCuckoo {
             done.has_changed |= self.sub_filters[number].used() < before;
             done.freed.extend(self.free_empty());
             if let Some(slot) = stopped {
-                done.next = Some(SlotPosition { sub_filter: number as u64, slot: slot as u64 });
+                done.next = Some(CompactionPosition { part: number as u64, from: slot as u64 });
                 break;
             }
             // Several may have been empty.

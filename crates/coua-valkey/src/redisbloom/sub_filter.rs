@@ -156,7 +156,8 @@ impl SubFilter {
 
     /// Overwrites a part of the slots. Returns `None`, and changes nothing, if it has not so many, or none.
     pub(super) fn load(&mut self, slot: usize, bytes: &[u8]) -> Option<()> {
-        let part = self.slots.get_mut(slot..)?.get_mut(..bytes.len()).filter(|it| !it.is_empty())?;
+        let part =
+            self.slots.get_mut(slot..)?.get_mut(..bytes.len()).filter(|it| !it.is_empty())?;
         self.used = self.used - count_used(part) + count_used(bytes);
         part.copy_from_slice(bytes);
         Some(())

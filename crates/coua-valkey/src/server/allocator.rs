@@ -75,13 +75,9 @@ unsafe fn clear(block: *mut u8, bytes: usize) {
 
 impl ServerMemory {
     fn take(bytes: usize) -> *mut c_void {
-        // SAFETY: they take any size.
-        unsafe {
-            match (raw::RedisModule_TryAlloc.get(), raw::RedisModule_Alloc.get()) {
-                (Some(take), _) | (None, Some(take)) => take(bytes.max(1)),
-                (None, None) => std::ptr::null_mut(),
-            }
-        }
+        let take = raw::RedisModule_TryAlloc.get();
+        // SAFETY: it takes any size.
+        take.map_or(std::ptr::null_mut(), |take| unsafe { take(bytes.max(1)) })
     }
 
     /// Zeroed memory whose pages the system clears at their first use, so a command that lets a filter grow

@@ -9,7 +9,7 @@ use super::call::{bytes_of, log};
 use super::command::Command;
 use super::command_name::stand_beside;
 use super::configuration::{Setting, register_settings};
-use super::value_type::TypeEntry;
+use super::value_type::{ValueType, create_type};
 use super::{FAILED, OK, catch_panic, raw, server_function};
 
 /// Adds a category of access control, where the server has those of modules.
@@ -24,18 +24,17 @@ fn add_category(context: *mut raw::RedisModuleCtx, name: &CStr) {
     }
 }
 
-/// The description of a module for the server.
+/// The name of the module, which is global on a server.
+const NAME: &CStr = c"coua";
+/// Its version in `MODULE LIST`: major * 10,000 + minor * 100 + patch.
+const VERSION: c_int = 100;
+/// The category of access control of its commands.
+const CATEGORY: &CStr = c"cuckoo";
+/// The category where its commands have other names.
+const CATEGORY_BESIDE: &CStr = c"coua";
+
+/// The content of a module.
 pub(crate) struct ModuleSpec {
-    /// Its name, which is global on a server.
-    pub(crate) name: &'static CStr,
-    /// The version in `MODULE LIST`.
-    pub(crate) version: c_int,
-    /// The type of its keys.
-    pub(crate) value_type: TypeEntry,
-    /// The category of access control of its commands.
-    pub(crate) category: &'static CStr,
-    /// The category where its commands have other names.
-    pub(crate) category_beside: &'static CStr,
     /// Its commands.
     pub(crate) commands: &'static [Command],
     /// Its settings.
@@ -44,12 +43,12 @@ pub(crate) struct ModuleSpec {
     pub(crate) info: InfoSection,
 }
 
-/// Loads a module.
+/// Loads the module, whose keys have values of a type.
 ///
 /// # Safety
 ///
 /// The arguments are those with which the server has called `RedisModule_OnLoad`.
-pub(crate) unsafe fn load_module(
+pub(crate) unsafe fn load_module<T: ValueType>(
     spec: &'static ModuleSpec,
     context: *mut c_void,
     words: *mut *mut c_void,
@@ -58,7 +57,7 @@ pub(crate) unsafe fn load_module(
     let context: *mut raw::RedisModuleCtx = context.cast();
     // Nothing is allocated before this: the allocator would not be the server's.
     // SAFETY: the context is the server's.
-    let initialized = unsafe { raw::initialize(context, spec.name, spec.version) };
+    let initialized = unsafe { raw::initialize(context, NAME, VERSION) };
     if !initialized {
         // The server has provided its functions, but refused the name.
         let why = "the module is not loaded: a module named coua is already loaded";
@@ -70,7 +69,7 @@ pub(crate) unsafe fn load_module(
         // SAFETY: as many strings of the server as it says, which live during this call.
         let arguments: Vec<&[u8]> =
             (0..count).map(|number| unsafe { bytes_of((*words.add(number)).cast()) }).collect();
-        load(spec, context, &arguments)
+        load::<T>(spec, context, &arguments)
     });
     match loaded {
         Ok(()) => OK,
@@ -90,7 +89,7 @@ fn slot_migration() -> c_int {
     known & raw::VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION
 }
 
-fn load(
+fn load<T: ValueType>(
     spec: &'static ModuleSpec,
     context: *mut raw::RedisModuleCtx,
     arguments: &[&[u8]],
@@ -113,7 +112,7 @@ fn load(
         server_function!(RedisModule_SetModuleOptions)(context, options);
     }
     avoid_huge_pages();
-    register_commands(spec, context)?;
+    register_commands::<T>(spec.commands, context)?;
     register_settings(spec.settings, context, arguments)?;
     if register_info(context, spec.info) {
         Ok(())
@@ -123,19 +122,22 @@ fn load(
 }
 
 /// Adds the type and the commands. Where the server has commands of their usual names, they have other names.
-fn register_commands(spec: &ModuleSpec, context: *mut raw::RedisModuleCtx) -> Result<(), String> {
-    let mut category = spec.category;
-    if spec.commands.iter().any(|command| command.exists(context)) {
+fn register_commands<T: ValueType>(
+    commands: &[Command],
+    context: *mut raw::RedisModuleCtx,
+) -> Result<(), String> {
+    let mut category = CATEGORY;
+    if commands.iter().any(|command| command.exists(context)) {
         stand_beside();
-        category = spec.category_beside;
+        category = CATEGORY_BESIDE;
         let line = "the server already has CF.* commands, so those of this module are COUA.*";
         log(context, c"notice", line);
     }
-    if !(spec.value_type.create)(context) {
+    if !create_type::<T>(context) {
         return Err("another module already has a type of the same name".to_owned());
     }
     add_category(context, category);
-    spec.commands.iter().try_for_each(|command| command.register(context, category))
+    commands.iter().try_for_each(|command| command.register(context, category))
 }
 
 /// Places the memory that this server maps from now on in pages of the usual size, as servers themselves advise: the

@@ -141,20 +141,8 @@ pub(crate) trait ValueType: Sized + Send + 'static {
     fn copy(&self) -> Option<Self>;
 }
 
-/// A type of values, to be made known to the server.
-pub(crate) struct TypeEntry {
-    /// Registers it. Returns false if the server already has a type with this name.
-    pub(super) create: fn(*mut raw::RedisModuleCtx) -> bool,
-}
-
-impl TypeEntry {
-    /// The entry of a type.
-    pub(crate) const fn of<T: ValueType>() -> Self {
-        Self { create: create_type::<T> }
-    }
-}
-
-fn create_type<T: ValueType>(context: *mut raw::RedisModuleCtx) -> bool {
+/// Makes a type known to the server. Returns false if the server already has a type with this name.
+pub(super) fn create_type<T: ValueType>(context: *mut raw::RedisModuleCtx) -> bool {
     let mut methods = raw::RedisModuleTypeMethods {
         version: raw::REDISMODULE_TYPE_METHOD_VERSION,
         rdb_load: Some(load::<T>),

@@ -320,10 +320,7 @@ mod tests {
         }
         let native = filter(100);
         let beyond = position_of(1 << 39, native.changes());
-        assert_eq!(
-            chunk_behind(&native, beyond),
-            Err(CommandError::Position)
-        );
+        assert_eq!(chunk_behind(&native, beyond), Err(CommandError::Position));
     }
 
     #[test]
@@ -353,12 +350,7 @@ mod tests {
         let mut incomplete = Incomplete::default();
         let mut before: Vec<*const u8> = Vec::new();
         for (end, chunk) in &chunks[..chunks.len() - 1] {
-            assert!(
-                incomplete
-                    .take(*end, chunk, None)
-                    .unwrap()
-                    .is_none()
-            );
+            assert!(incomplete.take(*end, chunk, None).unwrap().is_none());
             let now: Vec<_> = incomplete.chunks().map(<[u8]>::as_ptr).collect();
             assert_eq!(now[..before.len()], before);
             before = now;

@@ -11,11 +11,9 @@ use std::mem::size_of;
 use coua::IfPresent;
 use coua_image as image;
 
-use crate::cuckoo::{
-    Compaction, CompactionPosition, CuckooRequest, Defaults, NativeCuckoo, Outcome, release,
-};
+use crate::cuckoo::{Compaction, CuckooRequest, Defaults, NativeCuckoo, Outcome, release};
 use crate::error::{CommandError, RdbError};
-use crate::redisbloom::{CompactionStep, Limits, PeerCuckoo, SlotPosition};
+use crate::redisbloom::{CompactionPosition, CompactionStep, Limits, PeerCuckoo};
 use crate::server::{
     AppendOnly, CommandName, RdbReader, TypeSlot, ValueType, block_bytes, command_name,
     random_bytes,
@@ -145,7 +143,7 @@ impl Value {
     ) -> Result<Outcome, CommandError> {
         self.change(
             |native| native.insert_item(item, if_present, limit),
-            |imported| insert_imported(imported, item, if_present, &limits()),
+            |imported| Outcome::of_imported(imported.insert(item, if_present, &limits())),
         )
     }
 
@@ -161,8 +159,8 @@ impl Value {
             |native| native.insert(items, if_present, limit),
             |imported| {
                 let limits = limits();
-                let insert = |item: &&[u8]| insert_imported(imported, item, if_present, &limits);
-                items.iter().map(insert).collect()
+                let insert = |item: &&[u8]| imported.insert(item, if_present, &limits);
+                items.iter().map(insert).map(Outcome::of_imported).collect()
             },
         )
     }
@@ -217,19 +215,6 @@ impl Value {
     }
 }
 
-/// Inserts an item into a RedisBloom filter, and returns the outcome.
-fn insert_imported(
-    imported: &mut PeerCuckoo,
-    item: &[u8],
-    if_present: IfPresent,
-    limits: &Limits,
-) -> Outcome {
-    Outcome::of_imported(match if_present {
-        IfPresent::AddCopy => imported.insert(item, limits).map(|()| true),
-        IfPresent::Skip => imported.insert_unique(item, limits),
-    })
-}
-
 /// Runs a step of compacting a RedisBloom filter, unless chunks of it are missing.
 fn compact_imported(
     filter: &mut PeerCuckoo,
@@ -238,14 +223,10 @@ fn compact_imported(
     if filter.lacks_items() {
         return Err(CommandError::Incomplete);
     }
-    let from =
-        at.map(|CompactionPosition { part, from }| SlotPosition { sub_filter: part, slot: from });
-    let CompactionStep { has_changed, next, freed } = filter.compact_step(from);
+    let CompactionStep { has_changed, next, freed } = filter.compact_step(at);
     let bytes = freed.iter().map(Vec::len).sum();
     release(freed, bytes);
-    let at =
-        |SlotPosition { sub_filter, slot }| CompactionPosition { part: sub_filter, from: slot };
-    Ok(Compaction { has_changed, next: next.map(at) })
+    Ok(Compaction { has_changed, next })
 }
 
 impl ValueType for Value {

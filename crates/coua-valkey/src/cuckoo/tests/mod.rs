@@ -6,8 +6,9 @@ use std::cell::Cell;
 
 use coua::{IfPresent, KeyHasher};
 
-use crate::cuckoo::{CompactionPosition, CuckooRequest, NativeCuckoo, Outcome};
+use crate::cuckoo::{CuckooRequest, NativeCuckoo, Outcome};
 use crate::error::CommandError;
+use crate::redisbloom::CompactionPosition;
 
 fn filter(words: &[&[u8]]) -> NativeCuckoo {
     NativeCuckoo::of(CuckooRequest::of_reserve(words).unwrap().complete([1; 16]).unwrap()).unwrap()
@@ -138,7 +139,7 @@ fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
         native.insert(&keys, IfPresent::AddCopy, None);
         let items: Vec<_> = keys[500..].iter().map(<[u8; 4]>::as_slice).collect();
         native.remove(&items);
-        assert!(native.compact(CompactionPosition::default()).has_changed && native.deleted() == 0);
+        assert!(native.compact(CompactionPosition::default()).has_changed && native.deleted == 0);
         assert!(!native.compact(CompactionPosition::default()).has_changed);
         let outcomes = native.insert(&keys[500..], IfPresent::AddCopy, None);
         let refused = outcomes.iter().filter(|outcome| **outcome != Outcome::Inserted).count();
@@ -179,7 +180,7 @@ fn no_removal_moves_more_than_two_million_slots() {
         for batch in keys[..keys.len() * 9 / 10].chunks(10_000) {
             let before = slots(&native);
             native.remove(&batch.iter().map(<[u8; 4]>::as_slice).collect::<Vec<_>>());
-            let moved = if native.deleted() == 0 { before } else { before - slots(&native) };
+            let moved = if native.deleted == 0 { before } else { before - slots(&native) };
             assert!(moved <= QUICKLY_REBUILT, "{before} slots, {} now", slots(&native));
         }
         assert_eq!(native.compact(CompactionPosition::default()).next, None);

@@ -3,7 +3,8 @@
 
 use coua_dev::random::Random;
 
-use crate::cuckoo::{CompactionPosition, CuckooRequest, NativeCuckoo, Outcome};
+use crate::cuckoo::{CuckooRequest, NativeCuckoo, Outcome};
+use crate::redisbloom::CompactionPosition;
 use coua::IfPresent;
 
 fn image(native: &NativeCuckoo) -> Vec<u8> {

@@ -119,7 +119,7 @@ pub(in super::super) fn value_of(filter: &PeerCuckoo) -> Vec<u8> {
     let shape = &filter.shape;
     Writer::value_of(|writer| {
         let sub_filters = u64::from(filter.sub_filters());
-        for field in [sub_filters, shape.buckets, filter.items(), filter.deletes()] {
+        for field in [sub_filters, shape.buckets, filter.items(), filter.deletes] {
             writer.write_u64(field);
         }
         for field in [shape.bucket_size, shape.max_iterations, shape.expansion] {

@@ -47,9 +47,7 @@ fn cuckoo_filters_from_before_parameters_could_be_chosen() {
         let parts = [Number(2), Number(16), Number(1), Bytes(&full), Bytes(&empty)];
         let filter = cuckoo(&parts, encoding).unwrap();
         assert!(filter.contains(b"seen") && !filter.contains(b"unseen"));
-        let parameters = (filter.bucket_size(), filter.max_iterations(), filter.expansion());
-        assert_eq!(parameters, (2, 20, 1));
-        assert_eq!((filter.sub_filters(), filter.items(), filter.deletes()), (2, 1, 0));
+        assert_eq!(filter.info()[2..], [2, 1, 0, 2, 1, 20]);
         assert_eq!(encoding_of(&filter), 4);
     }
 }

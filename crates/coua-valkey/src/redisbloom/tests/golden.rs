@@ -1,5 +1,7 @@
 //! Filters of a running RedisBloom, made again and read: see `golden/make.py`.
 
+use coua::IfPresent::{AddCopy, Skip};
+
 use super::super::murmur::murmur64;
 use super::super::{Limits, PeerCuckoo};
 use super::dump::{Reader, encoding_of, value_of};
@@ -29,8 +31,8 @@ fn of_dump(dump: &[u8]) -> PeerCuckoo {
 fn run(filter: &mut PeerCuckoo, command: &str, item: &[u8]) {
     let limits = &Limits::default();
     match command {
-        "add" => filter.insert(item, limits).unwrap(),
-        "addnx" => drop(filter.insert_unique(item, limits).unwrap()),
+        "add" => drop(filter.insert(item, AddCopy, limits).unwrap()),
+        "addnx" => drop(filter.insert(item, Skip, limits).unwrap()),
         "del" => drop(filter.remove(item)),
         command => panic!("{command} is no command"),
     }
@@ -38,17 +40,7 @@ fn run(filter: &mut PeerCuckoo, command: &str, item: &[u8]) {
 
 /// What `INFO` says.
 fn info(filter: &PeerCuckoo) -> String {
-    format!(
-        "{} {} {} {} {} {} {} {}",
-        filter.peer_size(),
-        filter.buckets(),
-        filter.sub_filters(),
-        filter.items(),
-        filter.deletes(),
-        filter.bucket_size(),
-        filter.expansion(),
-        filter.max_iterations()
-    )
+    filter.info().map(|number| number.to_string()).join(" ")
 }
 
 fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(word: Option<&str>) -> T {
@@ -189,7 +181,8 @@ fn a_filter_that_was_read_goes_on_as_one_that_was_made() {
         }
         let limits = Limits { sub_filters: 50, ..Limits::default() };
         for added in (0..100).map(item) {
-            let (one, other) = (filter.insert(&added, &limits), read.insert(&added, &limits));
+            let (one, other) =
+                (filter.insert(&added, AddCopy, &limits), read.insert(&added, AddCopy, &limits));
             assert_eq!(one, other, "{reserve}");
         }
         assert_eq!(value_of(&filter), value_of(&read), "{reserve}");

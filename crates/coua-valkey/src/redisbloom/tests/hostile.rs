@@ -1,8 +1,9 @@
 //! Whatever arrives, the answer is a filter within its limits or an error.
 
+use coua::IfPresent::AddCopy;
 use proptest::prelude::*;
 
-use super::super::{InsertError, Limits, LoadError, PeerCuckoo, SlotPosition};
+use super::super::{CompactionPosition, InsertError, Limits, LoadError, PeerCuckoo};
 use super::dump::{Reader, encoding_of, value_of};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, sub_filters: 40 };
@@ -14,7 +15,7 @@ fn text(item: u32) -> Vec<u8> {
 fn cuckoo() -> PeerCuckoo {
     let mut filter = PeerCuckoo::with_capacity(64, 2, 20, 2).unwrap();
     for item in 0..450 {
-        filter.insert(&text(item), &LIMITS).unwrap();
+        filter.insert(&text(item), AddCopy, &LIMITS).unwrap();
     }
     assert!(filter.remove(&text(7)));
     filter
@@ -26,7 +27,7 @@ fn use_cuckoo(mut filter: PeerCuckoo) {
     for item in (0..60).map(text) {
         let counted = filter.count(&item);
         assert_eq!(filter.contains(&item), counted > 0);
-        if filter.insert(&item, &LIMITS).is_ok() {
+        if filter.insert(&item, AddCopy, &LIMITS).is_ok() {
             assert!(filter.contains(&item));
             assert!(filter.remove(&item));
         }
@@ -152,14 +153,15 @@ fn chunks_without_a_place_change_nothing() {
 fn a_filter_keeps_to_its_limits_when_it_grows() {
     let limits = Limits { bytes: 300, sub_filters: 32 };
     let mut filter = PeerCuckoo::with_capacity(64, 2, 20, 1).unwrap();
-    let refused = (0..).find_map(|item| filter.insert(&text(item), &limits).err()).unwrap();
+    let refused =
+        (0..).find_map(|item| filter.insert(&text(item), AddCopy, &limits).err()).unwrap();
     assert_eq!(
         refused.to_string(),
         "the filter would take 320 bytes, but the limit is 300; raise the limit"
     );
     assert_eq!(filter.sub_filters(), 4);
     let limits = Limits { bytes: 1 << 20, sub_filters: 6 };
-    let refused = (0..).find_map(|item| filter.insert(&text(item), &limits).err());
+    let refused = (0..).find_map(|item| filter.insert(&text(item), AddCopy, &limits).err());
     assert_eq!(refused, Some(InsertError::GrowthLimit));
     assert_eq!(filter.sub_filters(), 6);
 }
@@ -167,15 +169,16 @@ fn a_filter_keeps_to_its_limits_when_it_grows() {
 #[test]
 fn a_refused_insert_changes_nothing() {
     let mut filter = PeerCuckoo::with_capacity(64, 2, 500, 0).unwrap();
-    let refused = (0..999).find(|item| filter.insert(&text(*item), &LIMITS).is_err()).unwrap();
+    let refused =
+        (0..999).find(|item| filter.insert(&text(*item), AddCopy, &LIMITS).is_err()).unwrap();
     let before = value_of(&filter);
     for item in refused..refused + 50 {
-        if filter.insert(&text(item), &LIMITS).is_ok() {
+        if filter.insert(&text(item), AddCopy, &LIMITS).is_ok() {
             filter.remove(&text(item));
         }
     }
     let mut again = PeerCuckoo::read(&mut Reader::of_value(&before), 4, &LIMITS).unwrap();
-    assert!(again.insert(&text(refused), &LIMITS).is_err());
+    assert!(again.insert(&text(refused), AddCopy, &LIMITS).is_err());
     assert_eq!(value_of(&again), before);
 }
 
@@ -226,7 +229,7 @@ fn a_removal_compacts_no_more_than_a_moment_allows() {
         let mut filter = PeerCuckoo::with_capacity(capacity, bucket_size, 20, 1).unwrap();
         let mut items = 0;
         while filter.sub_filters() < 2 {
-            filter.insert(&text(items), &limits).unwrap();
+            filter.insert(&text(items), AddCopy, &limits).unwrap();
             items += 1;
         }
         assert!((0..items / 5).all(|item| filter.remove(&text(item))));
@@ -245,7 +248,7 @@ fn a_compaction_in_steps_is_a_compaction() {
     let mut one = PeerCuckoo::with_capacity(1 << 17, 2, 20, 2).unwrap();
     let mut items = 0;
     while one.sub_filters() < 4 {
-        one.insert(&text(items), &limits).unwrap();
+        one.insert(&text(items), AddCopy, &limits).unwrap();
         items += 1;
     }
     assert!((0..items).filter(|item| item % 8 != 0).all(|item| one.remove(&text(item))));
@@ -267,9 +270,9 @@ fn a_compaction_in_steps_is_a_compaction() {
         (bytes, filter)
     });
     assert!(one.0 == other.0);
-    for sub_filter in [0, 1, 9, u64::MAX] {
-        for slot in [0, 5, u64::MAX] {
-            other.1.compact_step(Some(SlotPosition { sub_filter, slot }));
+    for part in [0, 1, 9, u64::MAX] {
+        for from in [0, 5, u64::MAX] {
+            other.1.compact_step(Some(CompactionPosition { part, from }));
         }
     }
     assert!((0..items).filter(|item| item % 8 == 0).all(|item| other.1.contains(&text(item))));
@@ -295,7 +298,7 @@ fn a_filter_that_states_items_it_lacks_goes_on_as_its_copy_does() {
         for item in &items {
             copies.push(PeerCuckoo::read_from(&stream(&one)[..], &limits).unwrap());
             for filter in copies.iter_mut().chain([&mut one]) {
-                filter.insert(item, &limits).unwrap();
+                filter.insert(item, AddCopy, &limits).unwrap();
             }
         }
         for item in &items {

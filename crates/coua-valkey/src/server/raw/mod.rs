@@ -82,7 +82,6 @@ macro_rules! functions {
 
 functions! {
     // Memory.
-    RedisModule_Alloc: fn(usize) -> *mut c_void;
     RedisModule_TryAlloc: fn(usize) -> *mut c_void;
     RedisModule_Free: fn(*mut c_void);
     RedisModule_DefragAlloc: fn(*mut RedisModuleDefragCtx, *mut c_void) -> *mut c_void;
