@@ -99,6 +99,12 @@ fn code_of(option: &str) -> &'static str {
 }
 
 impl CommandError {
+    /// Refuses a key of `bytes` bytes if that is more than its limit.
+    pub(crate) fn check_bytes(bytes: u64, limit: Option<u64>) -> Result<(), Self> {
+        let exceeded = limit.filter(|&limit| bytes > limit);
+        exceeded.map_or(Ok(()), |limit| Err(Self::KeyMemory { limit }))
+    }
+
     /// A refused insert, in RedisBloom's words.
     pub(crate) fn of_insert(error: &InsertError) -> Self {
         match error {

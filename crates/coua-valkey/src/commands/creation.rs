@@ -54,9 +54,7 @@ pub(super) fn create(
     let spec = request.complete_with(fresh_key(), defaults)?;
     let words = spec.arguments();
     let native = NativeCuckoo::of(spec)?;
-    if let Some(limit) = limit.filter(|&limit| native.memory_bytes() > limit) {
-        return Err(CommandError::KeyMemory { limit });
-    }
+    CommandError::check_bytes(native.memory_bytes(), limit)?;
     // Memory that was not touched yet is given back at once.
     let is_large = native.memory_bytes() >= LARGE;
     if is_large && call.memory_left().is_some_and(|left| native.memory_bytes() > left) {

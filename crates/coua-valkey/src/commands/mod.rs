@@ -229,21 +229,16 @@ fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<NativeCuckoo, CommandEr
     for word in first..call.count() {
         let key = call.key::<Value>(word)?;
         let native = key.value().ok_or(CommandError::NotFound)?.native()?;
-        match &mut union {
-            None => union = Some(within(limit, native)?.try_clone()?),
-            Some(union) => union.merge(native, limit)?,
+        if let Some(union) = &mut union {
+            union.merge(native, limit)?;
+        } else {
+            CommandError::check_bytes(native.memory_bytes(), limit)?;
+            union = Some(native.try_clone()?);
         }
     }
     let union = union.ok_or(CommandError::NotFound)?;
-    within(limit, &union)?;
+    CommandError::check_bytes(union.memory_bytes(), limit)?;
     Ok(union)
-}
-
-fn within(limit: Option<u64>, native: &NativeCuckoo) -> Result<&NativeCuckoo, CommandError> {
-    match limit.filter(|&limit| native.memory_bytes() > limit) {
-        Some(limit) => Err(CommandError::KeyMemory { limit }),
-        None => Ok(native),
-    }
 }
 
 /// Words after the key come from a timer, and say where the previous command ended.

@@ -68,8 +68,8 @@ impl NativeCuckoo {
             return Ok(false);
         }
         let bytes = self.memory_bytes() - self.notes.memory_bytes() + notes.memory_bytes();
-        if let Some(limit) = limit.filter(|&limit| bytes > limit && bytes > self.memory_bytes()) {
-            return Err(CommandError::KeyMemory { limit });
+        if bytes > self.memory_bytes() {
+            CommandError::check_bytes(bytes, limit)?;
         }
         self.notes = notes;
         self.after_change();
@@ -187,9 +187,7 @@ impl NativeCuckoo {
         let Form::List(list) = &self.form else { return Ok(()) };
         let mut table = Table::new(list.to_table()?, list.hints);
         table.changes = list.changes;
-        if let Some(limit) = limit.filter(|&limit| table.memory_bytes() + FOR_ONE > limit) {
-            return Err(CommandError::KeyMemory { limit });
-        }
+        CommandError::check_bytes(table.memory_bytes() + FOR_ONE, limit)?;
         self.form = Form::Table(table);
         Ok(())
     }

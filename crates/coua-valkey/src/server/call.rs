@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_int};
 use std::slice;
-use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -191,23 +190,12 @@ impl<'a> Call<'a> {
 }
 
 /// Random bytes of the server's, fit for a secret key. Without a server, in unit tests, all are 0.
-///
-/// The server takes a microsecond per call, so many are fetched at once. None is returned
-/// twice.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
-    static LEFT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-    const MANY: usize = 1024;
-    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-    if left.len() < N {
-        left.resize(MANY.max(N), 0);
-        if let Some(fill) = raw::RedisModule_GetRandomBytes.get() {
-            // SAFETY: it writes as many bytes as there are.
-            unsafe { fill(left.as_mut_ptr(), left.len()) };
-        }
+    let mut bytes = [0; N];
+    if let Some(fill) = raw::RedisModule_GetRandomBytes.get() {
+        // SAFETY: it writes as many bytes as there are.
+        unsafe { fill(bytes.as_mut_ptr(), N) };
     }
-    let rest = left.len() - N;
-    let bytes = left[rest..].first_chunk().copied().unwrap_or([0; N]);
-    left.truncate(rest);
     bytes
 }
 

@@ -3,6 +3,8 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::raw;
+
 /// Whether another module, or the server, has commands CF.*. Then those of this module are COUA.*.
 static IS_BESIDE: AtomicBool = AtomicBool::new(false);
 
@@ -26,19 +28,12 @@ pub(crate) struct CommandName {
 impl CommandName {
     /// The two names; each ends with a zero byte.
     pub(crate) const fn of(usual: &'static str, beside: &'static str) -> Self {
-        Self { usual: c_string(usual), beside: c_string(beside) }
+        Self { usual: raw::name_of(usual), beside: raw::name_of(beside) }
     }
 
     /// Its name on this server.
     pub(super) fn on_server(self) -> &'static CStr {
         if is_beside() { self.beside } else { self.usual }
-    }
-}
-
-const fn c_string(text: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(text.as_bytes()) {
-        Ok(text) => text,
-        Err(_) => panic!("a name ends with its only zero byte"),
     }
 }
 

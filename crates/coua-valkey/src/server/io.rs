@@ -91,8 +91,10 @@ pub(crate) struct Piece {
 
 impl Piece {
     const EMPTY: Self = Self { start: std::ptr::null_mut(), length: 0, read: 0 };
+}
 
-    fn bytes(&self) -> &[u8] {
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
         if self.start.is_null() {
             return &[];
         }
@@ -190,19 +192,13 @@ impl Source for RdbReader {
     }
 }
 
-impl AsRef<[u8]> for Piece {
-    fn as_ref(&self) -> &[u8] {
-        self.bytes()
-    }
-}
-
 impl Read for RdbReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.piece.read == self.piece.length && !self.ended {
             self.piece = self.next_piece()?;
             self.ended = self.piece.length == 0;
         }
-        let rest = &self.piece.bytes()[self.piece.read..];
+        let rest = &self.piece.as_ref()[self.piece.read..];
         let taken = rest.len().min(buffer.len());
         buffer[..taken].copy_from_slice(&rest[..taken]);
         self.piece.read += taken;

@@ -222,10 +222,8 @@ impl Incomplete {
         if !input.is_at_end() {
             return Err(CommandError::NotLoaded);
         }
-        match limit.filter(|&limit| filter.memory_bytes() > limit) {
-            Some(limit) => Err(CommandError::KeyMemory { limit }),
-            None => Ok(filter),
-        }
+        CommandError::check_bytes(filter.memory_bytes(), limit)?;
+        Ok(filter)
     }
 }
 

@@ -53,7 +53,8 @@ impl<F: Copy> Function<F> {
 
 type GetApi = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
 
-const fn name_of(text: &'static str) -> &'static CStr {
+/// A name that ends with its only zero byte.
+pub(super) const fn name_of(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(name) => name,
         Err(_) => panic!("a name ends with its only zero byte"),
