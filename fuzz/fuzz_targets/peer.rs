@@ -70,7 +70,11 @@ fn dumped(filter: &PeerCuckoo) -> Vec<u8> {
 
 /// A sound filter in each form.
 fn sound(form: u8) -> Vec<u8> {
-    let mut filter = PeerCuckoo::with_capacity(16, 2, 20, 2).expect("sound parameters");
+    // Items, buckets, deletions, sub-filters; then bucket size, iterations, expansion.
+    let numbers = [0, 8, 0, 1].into_iter().flat_map(u64::to_le_bytes);
+    let sizes = [2, 20, 2].into_iter().flat_map(u16::to_le_bytes);
+    let header: Vec<u8> = numbers.chain(sizes).collect();
+    let mut filter = PeerCuckoo::from_header(&header, &LIMITS).expect("sound parameters");
     for item in 0..40_u8 {
         filter.insert(&[item], AddCopy, &LIMITS).expect("room for 40 items");
     }
@@ -109,7 +113,10 @@ fn use_filter(mut filter: PeerCuckoo) {
         let _answer = filter.load_chunk(position, &[1, 2, 3]);
         let _answer = filter.slots_from(position);
     }
-    filter.compact();
+    let mut step = filter.compact_step(None);
+    while step.next.is_some() {
+        step = filter.compact_step(step.next);
+    }
     let mut stored = Vec::new();
     filter.write_to(&mut stored).expect("memory takes every byte");
     let again = PeerCuckoo::read_from(&stored[..], &LIMITS).expect("what was written can be read");

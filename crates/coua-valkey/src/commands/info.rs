@@ -4,8 +4,9 @@ use std::ffi::CStr;
 
 use coua::window::Clock;
 
-use crate::cuckoo::Figures;
+use crate::cuckoo::{Figures, NativeCuckoo};
 use crate::error::CommandError;
+use crate::redisbloom::PeerCuckoo;
 use crate::server::{Call, Reply};
 use crate::value::Value;
 
@@ -64,25 +65,22 @@ const NAMES: [&CStr; 8] = [
 
 /// Their values, in this order.
 fn numbers_of(value: &Value) -> Result<[u64; 8], CommandError> {
-    match value {
-        Value::Native(native) => {
-            let (hints, figures) = (native.hints(), native.figures());
-            let bucket_size = u64::from(hints.bucket_size);
-            Ok([
-                native.memory_bytes(),
-                // The actual slots, in buckets of the requested size.
-                figures.slots.div_ceil(bucket_size),
-                figures.filters,
-                native.len(),
-                native.deleted,
-                bucket_size,
-                u64::from(hints.expansion),
-                u64::from(hints.max_iterations),
-            ])
-        }
-        Value::Imported(imported) => Ok(imported.info()),
-        Value::Incomplete(_) => Err(CommandError::Incomplete),
-    }
+    let of_native = |native: &NativeCuckoo| {
+        let (hints, figures) = (native.hints(), native.figures());
+        let bucket_size = u64::from(hints.bucket_size);
+        [
+            native.memory_bytes(),
+            // The actual slots, in buckets of the requested size.
+            figures.slots.div_ceil(bucket_size),
+            figures.filters,
+            native.len(),
+            native.deleted,
+            bucket_size,
+            u64::from(hints.expansion),
+            u64::from(hints.max_iterations),
+        ]
+    };
+    value.ask(of_native, PeerCuckoo::info)
 }
 
 /// The fields that `FULL` adds.
@@ -109,7 +107,7 @@ fn further_fields(value: &Value) -> Result<Vec<(&'static CStr, Reply)>, CommandE
                     (c"Clock", Reply::count(clock)),
                 ]
             }));
-            let notes = native.notes().iter().flat_map(|(name, value)| [name, value]);
+            let notes = native.notes.iter().flat_map(|(name, value)| [name, value]);
             let notes: Vec<_> = notes.map(|part| Reply::Bytes(part.to_vec())).collect();
             fields.extend((!notes.is_empty()).then_some((c"Notes", Reply::Array(notes))));
             Ok(fields)

@@ -275,7 +275,7 @@ fn note(call: &Call<'_>) -> Result<Reply, CommandError> {
     let limit = key_memory_limit_of(call);
     let mut key = call.key_to_change::<Value>(1)?;
     let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
-    if is_for_new && native.notes().get(name).is_some() {
+    if is_for_new && native.notes.get(name).is_some() {
         return Ok(Reply::Null);
     }
     if native.set_note(name, value, limit)? {

@@ -18,7 +18,7 @@ use crate::error::RdbError;
 impl NativeCuckoo {
     /// Writes the complete image without the first `start` bytes. Returns `InvalidInput` if it is shorter.
     pub(crate) fn write_from(&self, start: u64, out: &mut dyn Write) -> io::Result<()> {
-        let notes = self.notes().bytes();
+        let notes = self.notes.bytes();
         let mut front = self.head().encode();
         front.extend(image::encode_notes(notes));
         let rest = start.saturating_sub(front.len() as u64);
@@ -46,7 +46,7 @@ impl NativeCuckoo {
             hasher: self.hasher(),
             hints: self.hints(),
             removed: self.deleted,
-            note_bytes: self.notes().bytes().len(),
+            note_bytes: self.notes.bytes().len(),
         }
     }
 
@@ -116,7 +116,7 @@ fn read_list(head: &Head, input: &mut dyn Read) -> Result<HashList, RdbError> {
         window: None,
     };
     let is_too_small = spec.capacity < 2 * u64::from(head.hints.bucket_size);
-    if is_too_small || !HashList::suits(&spec) {
+    if is_too_small || HashList::bits_for(&spec).is_none() {
         return Err(RdbError::Field("capacity or number of hash bits"));
     }
     HashList::new(&spec, SortedHashes::from(listed))

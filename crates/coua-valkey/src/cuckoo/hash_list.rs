@@ -41,15 +41,17 @@ pub(super) enum ListFull {
 }
 
 impl HashList {
-    /// Whether a filter may begin as a list. Larger ones begin as a table, so that a request without enough memory
-    /// fails at once.
-    pub(super) fn suits(spec: &CuckooSpec) -> bool {
-        let Precision::HashBits(bits) = spec.precision else { return false };
+    /// The hash bits of a filter that may begin as a list. Larger ones begin as a table, so that a request without
+    /// enough memory fails at once.
+    pub(super) fn bits_for(spec: &CuckooSpec) -> Option<u8> {
+        let Precision::HashBits(bits) = spec.precision else { return None };
         let is_small = spec.capacity <= SMALL && spec.window.is_none();
-        is_small && (bits >= LEAST_HASH_BITS || table_for(spec, MOST_LISTED).has_plan())
+        let has_table =
+            is_small && (bits >= LEAST_HASH_BITS || table_for(spec, MOST_LISTED).has_plan());
+        has_table.then_some(bits as u8)
     }
 
-    /// A filter that [suits](Self::suits), with these hashes.
+    /// A filter with these hashes, which [may be a list](Self::bits_for).
     pub(super) fn new(spec: &CuckooSpec, hashes: SortedHashes) -> Result<Self, CommandError> {
         let mut list = Self {
             hash_key: spec.hash_key,
@@ -62,12 +64,6 @@ impl HashList {
         list.count_distinct();
         list.hashes.reserve(list.reserved())?;
         Ok(list)
-    }
-
-    /// An empty one.
-    pub(super) fn empty(spec: &CuckooSpec) -> Result<Self, CommandError> {
-        let Precision::HashBits(bits) = spec.precision else { return Err(CommandError::Defect) };
-        Self::new(spec, SortedHashes::new(bits as u8))
     }
 
     fn count_distinct(&mut self) {
@@ -236,8 +232,8 @@ mod tests {
     fn list(words: &str) -> HashList {
         let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
         let spec = CuckooRequest::of_reserve(&words).unwrap().complete([1; 16]).unwrap();
-        assert!(HashList::suits(&spec));
-        HashList::empty(&spec).unwrap()
+        let bits = HashList::bits_for(&spec).unwrap();
+        HashList::new(&spec, SortedHashes::new(bits)).unwrap()
     }
 
     fn push_all(list: &mut HashList, hashes: impl Iterator<Item = u64>) -> Result<(), ListFull> {

@@ -12,6 +12,7 @@ use super::cuckoo_request::CuckooSpec;
 use super::hash_list::{HashList, ListFull};
 use super::notes::Notes;
 use super::outcome::Outcome;
+use super::sorted_hashes::SortedHashes;
 use super::table::{Figures, Table, VALUE_BYTES};
 use super::windowed::WindowedFilter;
 use crate::error::CommandError;
@@ -23,7 +24,7 @@ pub(crate) struct NativeCuckoo {
     pub(super) form: Form,
     /// Removals since the filter was created or compacted.
     pub(crate) deleted: u64,
-    pub(super) notes: Notes,
+    pub(crate) notes: Notes,
 }
 
 const _: () = assert!(size_of::<NativeCuckoo>() as u64 == VALUE_BYTES);
@@ -37,8 +38,8 @@ pub(super) enum Form {
 impl NativeCuckoo {
     /// A new filter.
     pub(crate) fn of(spec: CuckooSpec) -> Result<Self, CommandError> {
-        let form = if HashList::suits(&spec) {
-            Form::List(HashList::empty(&spec)?)
+        let form = if let Some(bits) = HashList::bits_for(&spec) {
+            Form::List(HashList::new(&spec, SortedHashes::new(bits))?)
         } else {
             let filter = spec.build()?;
             match spec.window {
@@ -50,10 +51,6 @@ impl NativeCuckoo {
             }
         };
         Ok(Self { form, deleted: 0, notes: Notes::default() })
-    }
-
-    pub(crate) fn notes(&self) -> &Notes {
-        &self.notes
     }
 
     /// Sets a note, or removes it if the value is empty, within a limit of memory. Returns whether anything changed.
@@ -177,7 +174,7 @@ impl NativeCuckoo {
         match &self.form {
             Form::List(list) => list.hasher(),
             Form::Table(table) => table.filter.hasher(),
-            Form::Windowed(windowed) => windowed.hasher(),
+            Form::Windowed(windowed) => windowed.filter.hasher(),
         }
     }
 
@@ -197,7 +194,7 @@ impl NativeCuckoo {
         let removed = match &mut self.form {
             Form::List(list) => list.remove(item),
             Form::Table(table) => table.filter.remove(item),
-            Form::Windowed(windowed) => windowed.remove(&[item]) == [true],
+            Form::Windowed(windowed) => windowed.filter.remove_batch(&[item]) == [true],
         };
         self.after_removal(&[removed]);
         removed
@@ -208,7 +205,7 @@ impl NativeCuckoo {
         let removed = match &mut self.form {
             Form::List(list) => items.iter().map(|item| list.remove(item)).collect(),
             Form::Table(table) => table.filter.remove_batch(items),
-            Form::Windowed(windowed) => windowed.remove(items),
+            Form::Windowed(windowed) => windowed.filter.remove_batch(items),
         };
         self.after_removal(&removed);
         removed
@@ -233,7 +230,7 @@ impl NativeCuckoo {
     /// The window, if it has one.
     pub(crate) fn window(&self) -> Option<Window> {
         match &self.form {
-            Form::Windowed(windowed) => windowed.window(),
+            Form::Windowed(windowed) => windowed.filter.window(),
             _ => None,
         }
     }
@@ -279,10 +276,10 @@ impl NativeCuckoo {
         match (&mut self.form, &other.form) {
             (Form::List(_), _) => {}
             (Form::Table(table), Form::List(list)) => {
-                table.limited(limit).merge(&list.to_table()?)?
+                table.limited(limit).merge(&list.to_table()?)?;
             }
             (Form::Table(table), Form::Table(other)) => {
-                table.limited(limit).merge(&other.filter)?
+                table.limited(limit).merge(&other.filter)?;
             }
             (Form::Windowed(windowed), Form::Windowed(other)) => {
                 windowed.limited(limit).merge(&other.filter)?;
@@ -298,7 +295,7 @@ impl NativeCuckoo {
         match &self.form {
             Form::List(list) => list.figures(),
             Form::Table(table) => Figures::of(&table.filter),
-            Form::Windowed(windowed) => windowed.figures(),
+            Form::Windowed(windowed) => Figures::of_generations(&windowed.filter),
         }
     }
 

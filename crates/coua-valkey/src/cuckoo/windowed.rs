@@ -8,14 +8,14 @@
 use std::mem::size_of;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coua::window::{Change, ChangeLog, Clock, Generation, Generations, Window};
-use coua::{CuckooFilter, Filter, KeyHash, KeyHasher, MergeError};
+use coua::window::{Change, ChangeLog, Clock, Generation, Generations};
+use coua::{CuckooFilter, Filter, KeyHash, MergeError};
 use coua_image::Hints;
 
 use super::compaction::{Compaction, STEP_TIME, compact};
 use super::first_change;
 use super::memory::{MemoryCharge, release};
-use super::table::{Figures, Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for};
+use super::table::{Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for};
 use crate::error::CommandError;
 use crate::redisbloom::CompactionPosition;
 use crate::server::block_bytes;
@@ -63,10 +63,6 @@ impl WindowedFilter {
         block_bytes(size_of::<Self>() as u64) + block_bytes(list as u64) + filters
     }
 
-    pub(super) fn window(&self) -> Option<Window> {
-        self.filter.window()
-    }
-
     /// Advances the clock to a time, in milliseconds since 1970, which removes expired items. Returns the new
     /// time if it changed.
     pub(super) fn advance(&mut self, time: u64) -> Option<u64> {
@@ -77,7 +73,7 @@ impl WindowedFilter {
 
     /// The generations that have not expired by the clock of this server.
     fn remembered(&self) -> impl DoubleEndedIterator<Item = Generation<'_>> {
-        let oldest = self.window().map_or(0, |window| {
+        let oldest = self.filter.window().map_or(0, |window| {
             let is_timed = window.clock() != Clock::Count;
             let present = self.filter.clock().max(if is_timed { milliseconds() } else { 0 });
             (present / window.step()).saturating_sub(u64::from(window.generations()))
@@ -85,17 +81,9 @@ impl WindowedFilter {
         self.filter.generations().filter(move |generation| generation.number >= oldest)
     }
 
-    pub(super) fn figures(&self) -> Figures {
-        Figures::of_generations(&self.filter)
-    }
-
     /// The number of remembered items.
     pub(super) fn len(&self) -> u64 {
         self.remembered().map(|generation| generation.filter.len()).fold(0, u64::saturating_add)
-    }
-
-    pub(super) fn hasher(&self) -> KeyHasher {
-        self.filter.hasher()
     }
 
     /// Which items are remembered.
@@ -126,18 +114,13 @@ impl WindowedFilter {
     }
 
     fn hashes(&self, items: &[&[u8]]) -> Vec<KeyHash> {
-        items.iter().map(|item| self.hasher().hash(*item)).collect()
+        items.iter().map(|item| self.filter.hasher().hash(*item)).collect()
     }
 
     /// The filter with its memory limit, which may change between commands.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, Generations> {
         let limit = limit.map(|limit| MemoryLimit::of(limit, Self::BESIDE));
         LimitedFilter { filter: &mut self.filter, limit, expansion: 1 }
-    }
-
-    /// Removes the oldest copy of each item, and returns which were present.
-    pub(super) fn remove(&mut self, items: &[&[u8]]) -> Vec<bool> {
-        self.filter.remove_batch(items)
     }
 
     /// Frees memory after removals, from a generation and a hash on, within the time that a command may take.

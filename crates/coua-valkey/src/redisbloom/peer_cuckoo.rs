@@ -265,8 +265,8 @@ pub struct CompactionStep {
 }
 
 impl PeerCuckoo {
-    /// Runs a step of [`compact`](Self::compact), from a position on, or from the beginning: some
-    /// milliseconds at most. It depends only on the filter and the position.
+    /// Moves items from newer sub-filters into older ones, from a position on, or from the beginning, and frees empty
+    /// ones at the end: some milliseconds at most. The step depends only on the filter and the position.
     pub fn compact_step(&mut self, from: Option<CompactionPosition>) -> CompactionStep {
         let mut done = CompactionStep { has_changed: false, next: None, freed: Vec::new() };
         let mut left = STEP;
@@ -360,40 +360,5 @@ impl PeerCuckoo {
         self.items = self.items.min(self.slots());
         self.deletes = 0;
         (self.items, self.deletes) != before
-    }
-}
-
-/// Only for tests and fuzz targets.
-#[cfg(any(test, feature = "fuzz"))]
-impl PeerCuckoo {
-    /// An empty filter as the peer reserves it: sizes are rounded up to powers of two.
-    ///
-    /// # Errors
-    /// Parameters that the peer refuses, or a filter that is too large.
-    pub fn with_capacity(
-        capacity: u64,
-        bucket_size: u16,
-        max_iterations: u16,
-        expansion: u16,
-    ) -> Result<Self, LoadError> {
-        let buckets = capacity.checked_div(u64::from(bucket_size)).unwrap_or(0).max(1);
-        let rounded = expansion.checked_next_power_of_two().filter(|_| expansion > 0);
-        let shape = Shape {
-            buckets: buckets.checked_next_power_of_two().unwrap_or(0),
-            bucket_size,
-            max_iterations,
-            expansion: rounded.unwrap_or(expansion),
-            seed: super::sub_filter::DEFAULT_SEED,
-        };
-        Self::build(shape, 1, &Limits::default(), |shape, size| Ok(SubFilter::empty(shape, size)?))
-    }
-
-    /// Moves items from newer sub-filters into older ones, and frees the empty ones at the end. Slow for a large
-    /// filter.
-    pub fn compact(&mut self) {
-        let mut next = self.compact_step(None).next;
-        while next.is_some() {
-            next = self.compact_step(next).next;
-        }
     }
 }

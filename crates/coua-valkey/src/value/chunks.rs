@@ -187,13 +187,12 @@ impl Incomplete {
         if end_of(position) != Some(end) || chunk.is_empty() {
             return Err(CommandError::Position);
         }
-        let appended = self.append(chunk);
-        let taken = appended.and_then(|()| match limit.filter(|&limit| self.exceeds(limit)) {
-            Some(limit) => Err(CommandError::KeyMemory { limit }),
-            None => match image::length(self.head()) {
+        let taken = self.append(chunk).and_then(|()| {
+            CommandError::check_bytes(self.least_bytes(), limit)?;
+            match image::length(self.head()) {
                 Some(length) if length <= end => self.complete(limit).map(Some),
                 _ => Ok(None),
-            },
+            }
         });
         if taken.is_err() {
             self.truncate(before);
@@ -206,9 +205,9 @@ impl Incomplete {
         self.chunks.first().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the image is too large for any filter within this memory limit.
-    pub(super) fn exceeds(&self, limit: u64) -> bool {
-        self.len > limit.saturating_add(image::overhead(self.head()))
+    /// The least bytes of memory that the filter takes whose image has arrived so far.
+    pub(super) fn least_bytes(&self) -> u64 {
+        self.len.saturating_sub(image::overhead(self.head()))
     }
 
     fn complete(&self, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {
@@ -252,7 +251,7 @@ impl Read for Joined<'_> {
 pub(super) fn peer_chunk(filter: &PeerCuckoo, position: i64) -> Option<(i64, &[u8])> {
     let rest = filter.slots_from(position)?;
     let chunk = &rest[..rest.len().min(CHUNK)];
-    Some((position + chunk.len() as i64, chunk))
+    Some((position.saturating_add_unsigned(chunk.len() as u64), chunk))
 }
 
 #[cfg(test)]

@@ -197,12 +197,12 @@ impl Value {
         )?
     }
 
-    /// Whether it is larger than a limit that was not checked while it was read.
-    fn exceeds(&self, limit: u64) -> bool {
+    /// Bytes that count towards the limit of a key, and were not counted while they were read.
+    fn limited_bytes(&self) -> u64 {
         match self {
-            Self::Native(native) => native.memory_bytes() > limit,
-            Self::Incomplete(incomplete) => incomplete.exceeds(limit),
-            Self::Imported(_) => false,
+            Self::Native(native) => native.memory_bytes(),
+            Self::Incomplete(incomplete) => incomplete.least_bytes(),
+            Self::Imported(_) => 0,
         }
     }
 
@@ -272,7 +272,8 @@ impl ValueType for Value {
         let mut limited = Read::take(&mut *input, limit.map_or(u64::MAX, most));
         let value = Self::read(&mut limited, &limits(limit));
         let is_cut = limited.limit() == 0;
-        let exceeds = |limit: &u64| is_cut || value.as_ref().is_ok_and(|it| it.exceeds(*limit));
+        let bytes = value.as_ref().map_or(0, Self::limited_bytes);
+        let exceeds = |&limit: &u64| is_cut || bytes > limit;
         if let Some(limit) = limit.filter(exceeds) {
             return Err(RdbError::KeyMemory { limit });
         }

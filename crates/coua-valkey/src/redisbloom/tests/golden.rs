@@ -114,7 +114,7 @@ fn the_same_commands_make_the_peers_bytes() {
             } else {
                 let rest = filter.slots_from(position).unwrap();
                 let found = &rest[..rest.len().min(PEER_CHUNK)];
-                assert_eq!(position + found.len() as i64, next, "{reserve}");
+                assert_eq!(position + i64::try_from(found.len()).unwrap(), next, "{reserve}");
                 found.to_vec()
             };
             assert_eq!(found.len(), len, "{reserve}");
@@ -176,7 +176,7 @@ fn a_filter_that_was_read_goes_on_as_one_that_was_made() {
         let mut read = of_header(&filter.header());
         let mut position = 1;
         while let Some(chunk) = filter.slots_from(position) {
-            position += chunk.len() as i64;
+            position += i64::try_from(chunk.len()).unwrap();
             read.load_chunk(position, chunk).unwrap();
         }
         let limits = Limits { sub_filters: 50, ..Limits::default() };

@@ -161,7 +161,7 @@ fn slots(filter: &PeerCuckoo) -> Vec<u8> {
     let (mut slots, mut position) = (Vec::new(), 1);
     while let Some(chunk) = filter.slots_from(position) {
         slots.extend_from_slice(chunk);
-        position += chunk.len() as i64;
+        position += i64::try_from(chunk.len()).unwrap();
     }
     slots
 }
