@@ -19,7 +19,7 @@ mod value;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
-use server::{Figure, ModuleSpec, ValueType as _};
+use server::{Figure, ModuleSpec, VALUES};
 use value::Value;
 
 static SPEC: ModuleSpec =
@@ -44,8 +44,8 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
 fn info() -> Vec<(&'static CStr, Figure)> {
     let whole = |name, number| (name, Figure::Whole(number));
     vec![
-        whole(c"cuckoo_filters", Value::slot().values()),
-        whole(c"cuckoo_bytes", Value::slot().bytes()),
+        whole(c"cuckoo_filters", VALUES.values()),
+        whole(c"cuckoo_bytes", VALUES.bytes()),
         whole(c"mapped_bytes", cuckoo::MemoryCharge::total()),
         whole(c"items_inserted", settings::INSERTED.load(Relaxed)),
         whole(c"items_removed", settings::REMOVED.load(Relaxed)),

@@ -8,7 +8,7 @@ use super::creation::{CREATED, create};
 use crate::cuckoo::{CuckooRequest, Outcome};
 use crate::error::CommandError;
 use crate::parse::{Options, once};
-use crate::server::{Call, Key, Reply, ValueType as _, Word, command_name};
+use crate::server::{Call, Key, Reply, VALUES, Word, command_name};
 use crate::settings::{GROWTHS, HIGHEST_RATE, INSERTED, REFUSED, key_memory_limit_of, limits_of};
 use crate::value::Value;
 use coua::IfPresent;
@@ -146,7 +146,7 @@ struct MemoryRoom {
 impl MemoryRoom {
     fn of(call: &Call<'_>, key: &mut Key<'_, Value>, items: usize) -> Self {
         let of_key = key_memory_limit_of(call);
-        let left = Value::slot().memory_left(call, items);
+        let left = VALUES.memory_left(call, items);
         let of_server = left.map(|left| left.saturating_add(key.bytes_before() as u64));
         let is_of_server = of_server.is_some_and(|bytes| of_key.is_none_or(|limit| bytes < limit));
         Self { limit: if is_of_server { of_server } else { of_key }, is_of_server }
@@ -159,7 +159,7 @@ impl MemoryRoom {
                 |it: &&mut Outcome| matches!(it, Outcome::Refused(CommandError::KeyMemory { .. }));
             outcomes.iter_mut().filter(refused).for_each(|outcome| {
                 *outcome = Outcome::Refused(CommandError::ServerMemory);
-                Value::slot().ask_again();
+                VALUES.ask_again();
             });
         }
     }

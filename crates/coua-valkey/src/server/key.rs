@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 
-use super::value_type::ValueType;
+use super::value_type::{VALUES, ValueType};
 use super::{Call, OK, raw, server_function};
 use crate::error::CommandError;
 
@@ -48,7 +48,7 @@ impl Call<'_> {
         };
         // SAFETY: an open key, or null, which the function knows.
         let found = unsafe { server_function!(RedisModule_ModuleTypeGetType)(raw) };
-        if found == T::slot().pointer() {
+        if found == VALUES.pointer() {
             // SAFETY: an open key with a value of the type.
             key.pointer = unsafe { server_function!(RedisModule_ModuleTypeGetValue)(raw) }.cast();
         } else if !key.is_empty() {
@@ -89,19 +89,19 @@ impl<T: ValueType> Key<'_, T> {
 
     /// Gives a key that has no value this one.
     pub(crate) fn set(&mut self, value: T) -> Result<&mut T, CommandError> {
-        let pointer = T::slot().give_to_server(value);
+        let pointer = VALUES.give_to_server(value);
         // SAFETY: the key is open for changes, and the pointer belongs to the server from here on;
         // it comes back in `free` of the type.
         let set = unsafe {
             server_function!(RedisModule_ModuleTypeSetValue)(
                 self.raw,
-                T::slot().pointer(),
+                VALUES.pointer(),
                 pointer.cast(),
             )
         };
         if set != OK {
             // SAFETY: the server did not take it.
-            unsafe { T::slot().take_back(pointer) };
+            unsafe { VALUES.take_back(pointer) };
             return Err(CommandError::Defect);
         }
         self.pointer = pointer;
@@ -126,7 +126,7 @@ impl<T: ValueType> Key<'_, T> {
 impl<T: ValueType> Drop for Key<'_, T> {
     fn drop(&mut self) {
         if let (Some(before), Some(value)) = (self.bytes_before, self.value()) {
-            T::slot().count_resize(before, value.memory_bytes());
+            VALUES.count_resize(before, value.memory_bytes());
         }
         // SAFETY: opened in `open`, closed only here; null is allowed.
         unsafe { server_function!(RedisModule_CloseKey)(self.raw) };

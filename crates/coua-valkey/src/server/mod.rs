@@ -36,7 +36,7 @@ pub(crate) use key::Key;
 pub(crate) use load::{Figure, ModuleSpec, load_module};
 pub(crate) use reply::Reply;
 pub(crate) use timer::commands_pending;
-pub(crate) use value_type::{TypeSlot, ValueType};
+pub(crate) use value_type::{VALUES, ValueType};
 
 /// A function of the server's interface, available after the module is initialized.
 ///

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
+use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::call::{Call, bytes_of, log};
@@ -9,6 +10,9 @@ use super::command_name::is_beside;
 use super::io::{self, AppendOnly, RdbReader};
 use super::{FAILED, OK, catch_panic, raw, server_function};
 use crate::error::RdbError;
+
+/// The server's handle of the module's type, and statistics of its values.
+pub(crate) static VALUES: TypeSlot = TypeSlot::new();
 
 /// The server's handle of a type, and statistics of its values.
 pub(crate) struct TypeSlot {
@@ -24,7 +28,7 @@ pub(crate) struct TypeSlot {
 
 impl TypeSlot {
     /// The slot of an unregistered type.
-    pub(crate) const fn new() -> Self {
+    const fn new() -> Self {
         Self {
             name: AtomicPtr::new(std::ptr::null_mut()),
             values: AtomicU64::new(0),
@@ -115,9 +119,6 @@ pub(crate) trait ValueType: Sized + Send + 'static {
     /// The encoding of what `write` writes, 0..=1023.
     const ENCODING: c_int;
 
-    /// The server's handle of the type.
-    fn slot() -> &'static TypeSlot;
-
     /// Writes the complete value: for dump files, and to compare values.
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()>;
 
@@ -143,27 +144,18 @@ pub(crate) trait ValueType: Sized + Send + 'static {
 
 /// Makes a type known to the server. Returns false if the server already has a type with this name.
 pub(super) fn create_type<T: ValueType>(context: *mut raw::RedisModuleCtx) -> bool {
-    let mut methods = raw::RedisModuleTypeMethods {
-        version: raw::REDISMODULE_TYPE_METHOD_VERSION,
-        rdb_load: Some(load::<T>),
-        rdb_save: Some(save::<T>),
-        aof_rewrite: Some(rewrite::<T>),
-        mem_usage: Some(memory::<T>),
-        digest: Some(digest::<T>),
-        free: Some(free::<T>),
-        aux_load: None,
-        aux_save: None,
-        aux_save_triggers: 0,
-        free_effort: Some(free_effort::<T>),
-        unlink: None,
-        copy: Some(copy::<T>),
-        defrag: Some(defrag::<T>),
-        mem_usage2: None,
-        free_effort2: None,
-        unlink2: None,
-        copy2: None,
-        aux_save2: None,
-    };
+    // SAFETY: all zeros are functions that are missing.
+    let mut methods: raw::RedisModuleTypeMethods = unsafe { zeroed() };
+    methods.version = raw::REDISMODULE_TYPE_METHOD_VERSION;
+    methods.rdb_load = Some(load::<T>);
+    methods.rdb_save = Some(save::<T>);
+    methods.aof_rewrite = Some(rewrite::<T>);
+    methods.mem_usage = Some(memory::<T>);
+    methods.digest = Some(digest::<T>);
+    methods.free = Some(free::<T>);
+    methods.free_effort = Some(free_effort::<T>);
+    methods.copy = Some(copy::<T>);
+    methods.defrag = Some(defrag::<T>);
     // SAFETY: a C string of nine letters, and methods that the server copies.
     let created = unsafe {
         server_function!(RedisModule_CreateDataType)(
@@ -173,7 +165,7 @@ pub(super) fn create_type<T: ValueType>(context: *mut raw::RedisModuleCtx) -> bo
             &raw mut methods,
         )
     };
-    T::slot().name.store(created, Ordering::Relaxed);
+    VALUES.name.store(created, Ordering::Relaxed);
     !created.is_null()
 }
 
@@ -193,14 +185,14 @@ unsafe extern "C" fn load<T: ValueType>(
     let mut input = unsafe { RdbReader::new(io) };
     let loaded = catch_panic(Err(RdbError::Defect), || T::load(&mut input, encoding));
     match loaded {
-        Ok(value) => T::slot().give_to_server(value).cast(),
+        Ok(value) => VALUES.give_to_server(value).cast(),
         Err(refusal) => catch_panic(std::ptr::null_mut(), || {
             let stand_in = stand_in::<T>(&mut input, encoding);
             let end = if stand_in.is_some() { "; it is an empty filter now" } else { "" };
             // A client may send any number of damaged values.
             let level = if input.is_request() { c"verbose" } else { c"warning" };
             input.log(level, &format!("cannot be loaded: {refusal}{end}"));
-            stand_in.map_or(std::ptr::null_mut(), |value| T::slot().give_to_server(value).cast())
+            stand_in.map_or(std::ptr::null_mut(), |value| VALUES.give_to_server(value).cast())
         }),
     }
 }
@@ -260,7 +252,7 @@ unsafe extern "C" fn digest<T: ValueType>(digest: *mut raw::RedisModuleDigest, v
 
 unsafe extern "C" fn free<T: ValueType>(value: *mut c_void) {
     // SAFETY: given to the server by `give_to_server`; it does not use the value any more.
-    catch_panic((), || unsafe { T::slot().take_back(value.cast::<T>()) });
+    catch_panic((), || unsafe { VALUES.take_back(value.cast::<T>()) });
 }
 
 unsafe extern "C" fn free_effort<T: ValueType>(
@@ -279,7 +271,7 @@ unsafe extern "C" fn copy<T: ValueType>(
     catch_panic(std::ptr::null_mut(), || {
         // SAFETY: a value of this type.
         let copy = unsafe { value_of::<T>(value) }.copy();
-        copy.map_or(std::ptr::null_mut(), |copy| T::slot().give_to_server(copy).cast())
+        copy.map_or(std::ptr::null_mut(), |copy| VALUES.give_to_server(copy).cast())
     })
 }
 

@@ -367,7 +367,7 @@ mod tests {
                 end += chunk.len() as u64;
                 loaded = incomplete.take(position_of(end, 0), chunk, None).unwrap();
                 if loaded.is_none() {
-                    let again: Vec<_> = incomplete.chunks().flatten().copied().collect();
+                    let again = incomplete.chunks().collect::<Vec<_>>().concat();
                     assert!(again == image[..end as usize]);
                 }
             }

@@ -15,8 +15,7 @@ use crate::cuckoo::{Compaction, CuckooRequest, Defaults, NativeCuckoo, Outcome, 
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::{CompactionPosition, CompactionStep, Limits, PeerCuckoo};
 use crate::server::{
-    AppendOnly, CommandName, RdbReader, TypeSlot, ValueType, block_bytes, command_name,
-    random_bytes,
+    AppendOnly, CommandName, RdbReader, ValueType, block_bytes, command_name, random_bytes,
 };
 use crate::settings::{HIGHEST_RATE, key_memory_limit, limits};
 use chunks::Incomplete;
@@ -234,11 +233,6 @@ impl ValueType for Value {
     const NAME: &'static CStr = c"MBbloomCF";
     const NAME_BESIDE: &'static CStr = c"CouaFiltr";
     const ENCODING: c_int = ENCODING;
-
-    fn slot() -> &'static TypeSlot {
-        static SLOT: TypeSlot = TypeSlot::new();
-        &SLOT
-    }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
