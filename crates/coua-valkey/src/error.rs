@@ -126,7 +126,7 @@ impl CommandError {
     }
 
     /// A full filter, in RedisBloom's words.
-    pub(crate) fn of_full(reason: FullReason, expansion: u64) -> Self {
+    pub(crate) fn of_full(reason: FullReason, expansion: u16) -> Self {
         match reason {
             FullReason::OutOfMemory => Self::NoMemory,
             _ if expansion == 0 => Self::Full,

@@ -155,6 +155,17 @@ mod tests {
         check_copies(&value, &LIMITS);
     }
 
+    /// Removes all items, as far as the forgery left them.
+    fn empty(bytes: &[u8]) {
+        let Ok(mut value) = Value::read(&mut &bytes[..], &LIMITS) else { return };
+        let items = items();
+        let items: Vec<&[u8]> = items.iter().map(|item| &item[..]).collect();
+        for _ in 0..25 {
+            let _answer = (value.remove(&items), value.remove_one(b"copy"));
+        }
+        check_copies(&value, &LIMITS);
+    }
+
     #[test]
     fn what_loads_survives_every_operation_and_can_be_loaded_again() {
         let mut random = Random::new(1);
@@ -174,6 +185,7 @@ mod tests {
                 }
                 seal(&mut forged);
                 check_value(&forged, Arrival::Stream, &LIMITS);
+                empty(&forged);
                 if round % 8 == 0 {
                     outgrow(&forged);
                 }

@@ -10,7 +10,7 @@ use coua_image::{Hints, MOST_LISTED};
 use super::cuckoo_request::{CuckooSpec, Precision, SMALL};
 use super::first_change;
 use super::sorted_hashes::SortedHashes;
-use super::table::Figures;
+use super::table::{Figures, VALUE_BYTES};
 use crate::error::CommandError;
 
 /// With this many hash bits or more, a table can hold [`MOST_LISTED`] items.
@@ -27,17 +27,6 @@ pub(super) struct HashList {
     pub(super) hints: Hints,
     /// Increases with every change of the filter; not saved.
     pub(super) changes: u16,
-}
-
-/// Why a list refuses a hash.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum ListFull {
-    /// The filter must become a table first.
-    Table,
-    /// It does not grow, and is full.
-    Items,
-    /// It would take too many bytes.
-    Bytes,
 }
 
 impl HashList {
@@ -109,22 +98,20 @@ impl HashList {
         self.hashes.count(hash.to_u64()) as u64
     }
 
-    /// Adds a hash, if the list then takes at most `most_bytes` bytes.
-    pub(super) fn push(&mut self, hash: KeyHash, most_bytes: u64) -> Result<(), ListFull> {
+    /// Adds a hash, within a limit of the key's bytes. Returns false if the filter must become a table first.
+    pub(super) fn push(&mut self, hash: KeyHash, limit: Option<u64>) -> Result<bool, CommandError> {
         let is_full = self.hints.expansion == 0 && self.len() >= self.capacity();
         // In a table, copies beyond a bucket's worth take no slots.
         if is_full && self.distinct > self.capacity / 2 {
-            return Err(ListFull::Items);
+            return Err(CommandError::Full);
         }
         if is_full || self.len() == MOST_LISTED {
-            return Err(ListFull::Table);
+            return Ok(false);
         }
-        if self.bytes_with(1) > most_bytes {
-            return Err(ListFull::Bytes);
-        }
-        let is_new = self.hashes.insert(hash.to_u64()).map_err(|_| ListFull::Bytes)?;
+        CommandError::check_bytes(self.key_bytes_with(1), limit)?;
+        let is_new = self.hashes.insert(hash.to_u64())?;
         self.distinct += u16::from(is_new && self.hints.expansion == 0);
-        Ok(())
+        Ok(true)
     }
 
     /// Adds many hashes, or the absent ones, and returns which were added. Returns `None` if they are few, or might not
@@ -133,24 +120,25 @@ impl HashList {
         &mut self,
         hashes: &[KeyHash],
         if_present: IfPresent,
-        most_bytes: u64,
+        limit: Option<u64>,
     ) -> Option<Vec<bool>> {
         /// With this many, rewriting the whole list pays off.
         const MANY: usize = 32;
         let is_fixed = self.hints.expansion == 0;
         let most = if is_fixed { self.capacity() } else { MOST_LISTED };
-        let fits = self.len() + hashes.len() <= most && self.bytes_with(hashes.len()) <= most_bytes;
-        if !fits || hashes.len() * MANY < self.len() {
+        if self.len() + hashes.len() > most || hashes.len() * MANY < self.len() {
             return None;
         }
+        CommandError::check_bytes(self.key_bytes_with(hashes.len()), limit).ok()?;
         let wants = |is_there: bool| if_present == IfPresent::AddCopy || !is_there;
         let pushed = self.hashes.insert_all(hashes, wants).ok()?;
         self.count_distinct();
         Some(pushed)
     }
 
-    fn bytes_with(&self, more: usize) -> u64 {
-        bytes_of(self.hashes.bits(), self.reserved().max(self.len() + more))
+    /// Bytes of the key with more hashes.
+    fn key_bytes_with(&self, more: usize) -> u64 {
+        VALUE_BYTES + bytes_of(self.hashes.bits(), self.reserved().max(self.len() + more))
     }
 
     /// Removes a copy of an item, if present.
@@ -195,7 +183,7 @@ impl HashList {
         let mut filter = table_for(&self.spec(), self.len() + self.len() / 2).build()?;
         let hashes: Vec<_> = self.hashes.hashes().map(KeyHash::from_u64).collect();
         let inserted = filter.insert_batch(&hashes);
-        let expansion = u64::from(self.hints.expansion);
+        let expansion = self.hints.expansion;
         inserted.map_err(|stopped| CommandError::of_full(stopped.full.reason, expansion))?;
         Ok(filter)
     }
@@ -236,8 +224,8 @@ mod tests {
         HashList::new(&spec, SortedHashes::new(bits)).unwrap()
     }
 
-    fn push_all(list: &mut HashList, hashes: impl Iterator<Item = u64>) -> Result<(), ListFull> {
-        hashes.map(KeyHash::from_u64).try_for_each(|hash| list.push(hash, u64::MAX))
+    fn push_all(list: &mut HashList, mut hashes: impl Iterator<Item = u64>) {
+        assert!(hashes.all(|hash| list.push(KeyHash::from_u64(hash), None) == Ok(true)));
     }
 
     #[test]
@@ -256,8 +244,8 @@ mod tests {
         ] {
             let mut list = list(words);
             let step = (u64::MAX / MOST_LISTED as u64) | 1;
-            push_all(&mut list, (0..MOST_LISTED as u64).map(|number| number * step)).unwrap();
-            assert_eq!(list.push(KeyHash::from_u64(7), u64::MAX), Err(ListFull::Table), "{words}");
+            push_all(&mut list, (0..MOST_LISTED as u64).map(|number| number * step));
+            assert_eq!(list.push(KeyHash::from_u64(7), None), Ok(false), "{words}");
             assert_eq!(list.to_table().unwrap().len(), MOST_LISTED as u64, "{words}");
         }
     }
@@ -269,12 +257,12 @@ mod tests {
             let mut copies = list(words);
             let mut items = copies.clone();
             let (capacity, bytes) = (copies.capacity() as u64, copies.list_bytes());
-            push_all(&mut copies, (0..capacity).map(|_| 5)).unwrap();
-            assert_eq!(copies.push(KeyHash::from_u64(5), u64::MAX), Err(ListFull::Table));
+            push_all(&mut copies, (0..capacity).map(|_| 5));
+            assert_eq!(copies.push(KeyHash::from_u64(5), None), Ok(false));
             assert_eq!(copies.to_table().unwrap().len(), capacity);
             let step = (u64::MAX / capacity) | 1;
-            push_all(&mut items, (0..capacity).map(|number| number * step)).unwrap();
-            assert_eq!(items.push(KeyHash::from_u64(0), u64::MAX), Err(ListFull::Items));
+            push_all(&mut items, (0..capacity).map(|number| number * step));
+            assert_eq!(items.push(KeyHash::from_u64(0), None), Err(CommandError::Full));
             assert_eq!((copies.list_bytes(), items.list_bytes()), (bytes, bytes), "{words}");
         }
     }
@@ -282,10 +270,12 @@ mod tests {
     #[test]
     fn a_list_keeps_within_its_bytes() {
         let mut list = list("100 HASHBITS 24");
+        let limit = VALUE_BYTES + 256;
         let hashes = (0..1_000).map(|number: u64| KeyHash::from_u64(number << 50));
-        let pushed = hashes.take_while(|&hash| list.push(hash, 256).is_ok()).count();
+        let pushed = hashes.take_while(|&hash| list.push(hash, Some(limit)).is_ok()).count();
         assert!((90..120).contains(&pushed) && list.list_bytes() <= 256, "{pushed}");
-        assert_eq!(list.push(KeyHash::from_u64(1), 256), Err(ListFull::Bytes));
-        assert_eq!(list.push(KeyHash::from_u64(1), 1 << 10), Ok(()));
+        let refused = Err(CommandError::KeyMemory { limit });
+        assert_eq!(list.push(KeyHash::from_u64(1), Some(limit)), refused);
+        assert_eq!(list.push(KeyHash::from_u64(1), Some(1 << 10)), Ok(true));
     }
 }

@@ -9,7 +9,7 @@ use coua_image::Hints;
 
 use super::compaction::Compaction;
 use super::cuckoo_request::CuckooSpec;
-use super::hash_list::{HashList, ListFull};
+use super::hash_list::HashList;
 use super::notes::Notes;
 use super::outcome::Outcome;
 use super::sorted_hashes::SortedHashes;
@@ -118,8 +118,7 @@ impl NativeCuckoo {
         let all: Vec<_> = items.iter().map(|item| hasher.hash(item.as_ref())).collect();
         let mut outcomes = Vec::with_capacity(items.len());
         if let Form::List(list) = &mut self.form {
-            let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
-            let pushed = list.push_all(&all, if_present, most).unwrap_or_default();
+            let pushed = list.push_all(&all, if_present, limit).unwrap_or_default();
             let outcome = |is_in| if is_in { Outcome::Inserted } else { Outcome::Present };
             outcomes.extend(pushed.into_iter().map(outcome));
         }
@@ -147,17 +146,13 @@ impl NativeCuckoo {
     /// refused.
     fn insert_hash(&mut self, hash: KeyHash, if_present: IfPresent, limit: Option<u64>) -> Outcome {
         if let Form::List(list) = &mut self.form {
-            let most = limit.map_or(u64::MAX, |limit| limit.saturating_sub(VALUE_BYTES));
             if if_present == IfPresent::Skip && list.count_hash(hash) > 0 {
                 return Outcome::Present;
             }
-            let grown = match (list.push(hash, most), limit) {
-                (Ok(()), _) => return Outcome::Inserted,
-                (Err(ListFull::Table), _) => self.become_table(limit),
-                (Err(ListFull::Items), _) => Err(CommandError::Full),
-                // On servers without a limit it stays a list too.
-                (Err(ListFull::Bytes), Some(limit)) => Err(CommandError::KeyMemory { limit }),
-                (Err(ListFull::Bytes), None) => Err(CommandError::NoMemory),
+            let grown = match list.push(hash, limit) {
+                Ok(true) => return Outcome::Inserted,
+                Ok(false) => self.become_table(limit),
+                Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = grown {
                 return Outcome::Refused(refusal);

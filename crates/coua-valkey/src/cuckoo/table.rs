@@ -74,24 +74,13 @@ impl Inserts for CuckooFilter {
     }
 }
 
-/// Bytes that a key may take, and those that are left for its filter.
-#[derive(Clone, Copy)]
-pub(super) struct MemoryLimit {
-    key: u64,
-    filter: u64,
-}
-
-impl MemoryLimit {
-    /// The limit of a key that takes `beside` bytes beside its filter.
-    pub(super) fn of(key: u64, beside: u64) -> Self {
-        Self { key, filter: key.saturating_sub(beside) }
-    }
-}
-
 /// A filter of the library with a memory limit.
 pub(super) struct LimitedFilter<'a, F> {
     pub(super) filter: &'a mut F,
-    pub(super) limit: Option<MemoryLimit>,
+    /// The limit of the key.
+    pub(super) limit: Option<u64>,
+    /// Bytes of the key beside those of the filter.
+    pub(super) beside: u64,
     /// EXPANSION; 0 if the filter never grows.
     pub(super) expansion: u16,
 }
@@ -112,21 +101,20 @@ impl<F: Inserts> LimitedFilter<'_, F> {
             let is_repeat = if_present == IfPresent::Skip && self.filter.contains(hash);
             return (!is_repeat).then_some(CommandError::HashBits);
         }
-        let most = self.filter.bytes_after_growth();
-        let limit = self.limit.filter(|limit| most > limit.filter)?;
+        let most = self.filter.bytes_after_growth() + self.beside;
+        let limit = self.limit.filter(|&limit| most > limit)?;
+        let now = self.filter.bytes() + self.beside;
         let more = self.filter.bytes_to_insert(hash);
-        let bytes = more.map_or(most, |more| if more > 0 { self.filter.bytes() + more } else { 0 });
+        let bytes = more.map_or(most, |more| if more > 0 { now + more } else { 0 });
         let is_refused =
-            bytes > limit.filter && !(if_present == IfPresent::Skip && self.filter.contains(hash));
-        is_refused.then_some(CommandError::KeyMemory { limit: limit.key })
+            bytes > limit && !(if_present == IfPresent::Skip && self.filter.contains(hash));
+        is_refused.then_some(CommandError::KeyMemory { limit })
     }
 
     /// Adds all items of another filter.
     pub(super) fn merge(&mut self, other: &F) -> Result<(), CommandError> {
         let sum = self.filter.bytes() + other.bytes();
-        if let Some(limit) = self.limit.filter(|limit| sum > limit.filter) {
-            return Err(CommandError::KeyMemory { limit: limit.key });
-        }
+        CommandError::check_bytes(sum + self.beside, self.limit)?;
         self.filter.add_all(other).map_err(|error| match error {
             MergeError::Full(full) => self.refusal_of(full),
             error => CommandError::Impossible(error.to_string()),
@@ -135,7 +123,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
 
     /// Why an item is refused.
     fn refusal_of(&self, full: Full) -> CommandError {
-        CommandError::of_full(full.reason, u64::from(self.expansion))
+        CommandError::of_full(full.reason, self.expansion)
     }
 
     /// Whether so many items cannot lead to the limit.
@@ -143,7 +131,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         /// Bytes of an item in a filter that has just doubled.
         const PER_ITEM: u64 = 64;
         let most = 2 * self.filter.bytes_after_growth() + PER_ITEM * items as u64;
-        self.limit.is_none_or(|limit| most <= limit.filter)
+        CommandError::check_bytes(most + self.beside, self.limit).is_ok()
     }
 
     /// Inserts items in order, and returns an outcome for each.
@@ -272,8 +260,8 @@ impl Table {
 
     /// The filter with its memory limit, which may change between commands.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, CuckooFilter> {
-        let limit = limit.map(|limit| MemoryLimit::of(limit, Self::BESIDE));
-        LimitedFilter { filter: &mut self.filter, limit, expansion: self.hints.expansion }
+        let (beside, expansion) = (Self::BESIDE, self.hints.expansion);
+        LimitedFilter { filter: &mut self.filter, limit, beside, expansion }
     }
 
     /// Frees memory: rebuilds the filter.

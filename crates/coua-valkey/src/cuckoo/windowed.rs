@@ -15,7 +15,7 @@ use coua_image::Hints;
 use super::compaction::{Compaction, STEP_TIME, compact};
 use super::first_change;
 use super::memory::{MemoryCharge, release};
-use super::table::{Inserts, LimitedFilter, MemoryLimit, VALUE_BYTES, allocated_for};
+use super::table::{Inserts, LimitedFilter, VALUE_BYTES, allocated_for};
 use crate::error::CommandError;
 use crate::redisbloom::CompactionPosition;
 use crate::server::block_bytes;
@@ -119,8 +119,7 @@ impl WindowedFilter {
 
     /// The filter with its memory limit, which may change between commands.
     pub(super) fn limited(&mut self, limit: Option<u64>) -> LimitedFilter<'_, Generations> {
-        let limit = limit.map(|limit| MemoryLimit::of(limit, Self::BESIDE));
-        LimitedFilter { filter: &mut self.filter, limit, expansion: 1 }
+        LimitedFilter { filter: &mut self.filter, limit, beside: Self::BESIDE, expansion: 1 }
     }
 
     /// Frees memory after removals, from a generation and a hash on, within the time that a command may take.

@@ -105,7 +105,7 @@ pub(crate) struct Incomplete {
     /// The chunks in order. They do not move when more arrive: they may be gigabytes.
     chunks: Vec<Vec<u8>>,
     /// Bytes of all of them.
-    len: u64,
+    pub(super) len: u64,
 }
 
 impl Incomplete {
@@ -141,11 +141,6 @@ impl Incomplete {
         let mut copy = Self::default();
         self.chunks.iter().try_for_each(|chunk| copy.append(chunk)).ok()?;
         Some(copy)
-    }
-
-    /// The number of bytes that have arrived.
-    pub(super) fn len(&self) -> u64 {
-        self.len
     }
 
     /// Appends bytes: to the last chunk while that is small, so that the first one contains the whole

@@ -209,7 +209,7 @@ impl Value {
         match self {
             Self::Native(native) => native.allocated_bytes(),
             Self::Imported(imported) => imported.memory_bytes(),
-            Self::Incomplete(incomplete) => incomplete.len(),
+            Self::Incomplete(incomplete) => incomplete.len,
         }
     }
 }
