@@ -9,14 +9,10 @@ use std::io::{self, Read, Write};
 
 use coua_image as image;
 
-use super::Value;
 use crate::cuckoo::{NativeCuckoo, is_begun};
 use crate::error::{CommandError, RdbError};
 use crate::redisbloom::PeerCuckoo;
-use crate::server::Pieces;
 
-/// The position of the header in a RedisBloom dump.
-pub(super) const HEADER: i64 = 1;
 /// Bytes of a chunk. Servers may close connections with commands or replies above 1 MiB.
 pub(super) const CHUNK: usize = 512 << 10;
 /// A chunk shorter than this is joined with the next one.
@@ -34,7 +30,7 @@ fn end_of(position: i64) -> Option<u64> {
 }
 
 /// The position of a chunk that ends here, of a filter that has seen so many changes.
-fn position_of(end: u64, changes: u64) -> i64 {
+pub(super) fn position_of(end: u64, changes: u64) -> i64 {
     let changes = changes & ((1 << CHANGE_BITS) - 1);
     ((changes << END_BITS) | (end + 1)).cast_signed()
 }
@@ -75,30 +71,6 @@ fn chunk_room(native: &NativeCuckoo) -> Result<Vec<u8>, CommandError> {
     Ok(room)
 }
 
-/// Calls `each` with the chunks of a value, as an append-only file has them.
-pub(super) fn for_each(value: &Value, mut each: impl FnMut(i64, &[u8])) -> io::Result<()> {
-    if let Value::Imported(imported) = value {
-        each(HEADER, &imported.header());
-    }
-    let mut end = 0;
-    let mut put = |chunk: &[u8]| {
-        end += chunk.len() as u64;
-        each(position_of(end, 0), chunk);
-    };
-    match value {
-        Value::Native(native) => {
-            let mut chunks = Pieces::new(CHUNK, put);
-            native.write(&mut chunks)?;
-            chunks.finish();
-        }
-        Value::Imported(imported) => {
-            imported.arrays().flat_map(|array| array.chunks(CHUNK)).for_each(put);
-        }
-        Value::Incomplete(incomplete) => incomplete.chunks().for_each(&mut put),
-    }
-    Ok(())
-}
-
 /// A filter of which not all chunks have arrived.
 #[derive(Default)]
 pub(crate) struct Incomplete {
@@ -132,7 +104,7 @@ impl Incomplete {
     }
 
     /// The stored bytes as chunks.
-    fn chunks(&self) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &[u8]> {
         self.chunks.iter().flat_map(|chunk| chunk.chunks(CHUNK))
     }
 
@@ -292,7 +264,8 @@ mod tests {
         loaded.unwrap().write(&mut second).unwrap();
         assert!(first == second);
         let mut rewritten = Vec::new();
-        for_each(&Value::Native(native), |_, chunk| rewritten.push(chunk.to_vec())).unwrap();
+        let value = crate::value::Value::Native(native);
+        value.for_each_chunk(|_, chunk| rewritten.push(chunk.to_vec())).unwrap();
         assert!(rewritten.concat() == first);
     }
 

@@ -1,13 +1,43 @@
-//! The chunks of a value, for SCANDUMP and LOADCHUNK.
+//! The chunks of a value, for SCANDUMP, LOADCHUNK and append-only files.
+
+use std::io;
 
 use super::Value;
-use super::chunks::{HEADER, Incomplete, chunk_behind, peer_chunk};
+use super::chunks::{CHUNK, Incomplete, chunk_behind, peer_chunk, position_of};
 use crate::cuckoo::{begins_image, is_begun};
 use crate::error::CommandError;
 use crate::redisbloom::{LoadError, PeerCuckoo};
+use crate::server::Pieces;
 use crate::settings::limits;
 
+/// The position of the header in a RedisBloom dump.
+const HEADER: i64 = 1;
+
 impl Value {
+    /// Calls `each` with the chunks of a value, as an append-only file has them.
+    pub(super) fn for_each_chunk(&self, mut each: impl FnMut(i64, &[u8])) -> io::Result<()> {
+        if let Self::Imported(imported) = self {
+            each(HEADER, &imported.header());
+        }
+        let mut end = 0;
+        let mut put = |chunk: &[u8]| {
+            end += chunk.len() as u64;
+            each(position_of(end, 0), chunk);
+        };
+        match self {
+            Self::Native(native) => {
+                let mut chunks = Pieces::new(CHUNK, put);
+                native.write(&mut chunks)?;
+                chunks.finish();
+            }
+            Self::Imported(imported) => {
+                imported.arrays().flat_map(|array| array.chunks(CHUNK)).for_each(put);
+            }
+            Self::Incomplete(incomplete) => incomplete.chunks().for_each(&mut put),
+        }
+        Ok(())
+    }
+
     /// The chunk behind a position, from 0 on, and its own position; nothing at the end.
     pub(crate) fn chunk(&self, position: i64) -> Result<Option<(i64, Vec<u8>)>, CommandError> {
         match self {

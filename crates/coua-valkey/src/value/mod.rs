@@ -277,7 +277,7 @@ impl ValueType for Value {
     }
 
     fn rewrite(&self, out: &mut AppendOnly) -> io::Result<()> {
-        chunks::for_each(self, |position, chunk| out.call(LOAD_COMMAND, position, chunk))
+        self.for_each_chunk(|position, chunk| out.call(LOAD_COMMAND, position, chunk))
     }
 
     fn memory_bytes(&self) -> usize {
