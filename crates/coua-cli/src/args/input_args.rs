@@ -3,8 +3,8 @@
 use super::key_args::{Bytes, KeyArgs, TimeSource};
 use super::value;
 use crate::filter::{FilterSpec, Location, Op};
-use crate::input::{Coding, Inputs, Until};
-use crate::key::{Dialect, DoneRecords, Hashing, Keys, Known, OnMissing, Wanted};
+use crate::input::{Coding, Inputs};
+use crate::key::{Dialect, Hashing, Keys, Known, OnMissing, Wanted};
 use crate::platform;
 use crate::record::RecordFormat;
 use crate::run::{InputPlan, Job, Running};
@@ -16,6 +16,7 @@ use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The inputs, their records and their keys.
 #[derive(Args, Debug)]
@@ -95,7 +96,6 @@ impl InputArgs {
         let inputs = Inputs::new(&self.paths()?, Coding::Recognized).listed_in(list);
         let format = self.format(&keys);
         let (hasher, wanted, comment) = (KeyHasher::default(), Wanted::Hash, self.keys.comment());
-        let (known, done) = (Known::default(), DoneRecords::default());
         let hashing = Hashing {
             format,
             keys,
@@ -103,14 +103,13 @@ impl InputArgs {
             on_missing: missing,
             shard,
             wanted,
-            known,
-            done,
+            known: Known::default(),
+            done: Arc::default(),
             comment,
         };
         let mut find = self.keys.finders();
         find.extend(self.records.given());
-        let (until, begun, stored) = (Until::End, None, None);
-        let mut reading = InputPlan { inputs, hashing, until, begun, find, stored };
+        let mut reading = InputPlan { inputs, hashing, begun: None, find, stored: None };
         reading.begin_headers(&[])?;
         Ok(reading)
     }

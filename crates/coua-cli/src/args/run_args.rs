@@ -3,16 +3,12 @@
 use super::value::{Word, word};
 use crate::clock;
 use crate::resume::{Mode, ResumeOptions};
-use crate::run::{Running, Threads};
+use crate::run::Running;
 use crate::runs::JobSpec;
 use crate::terminal::{ReportFormat, Verbosity};
 use clap::{Args, value_parser};
 use std::num::NonZeroUsize;
-use std::thread;
 use std::time::Duration;
-
-/// The most threads by default: more take memory, and help only where keys are expensive to find.
-const MOST_BY_DEFAULT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// How to run.
 #[derive(Args, Debug)]
@@ -21,7 +17,7 @@ pub(crate) struct RunArgs {
     /// Number of threads [default: processors, at most 16; fewer for small files]
     ///
     /// The output and the filter never depend on it. A filter in a file, with a window or with a limit of items is changed
-    /// by one thread. With more than one, a further thread decompresses files before their turn.
+    /// by one thread.
     #[arg(short = 'j', long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
 
@@ -45,16 +41,8 @@ const FORMATS: [Word<ReportFormat>; 2] =
 
 impl RunArgs {
     pub(crate) fn running(&self, verbosity: Verbosity) -> Running {
-        let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let given = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
-        Running {
-            threads: given.map_or_else(
-                || Threads::AtMost(processors().min(MOST_BY_DEFAULT)),
-                Threads::Exactly,
-            ),
-            figures: self.stats,
-            verbosity,
-        }
+        let threads = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
+        Running { threads, figures: self.stats, verbosity }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Parses numbers, sizes, rates, words and escaped bytes of the command line.
+//! Parses numbers, rates, words and escaped bytes of the command line.
 
 use crate::clock;
 use crate::filter::WindowLength;
@@ -31,21 +31,6 @@ pub(crate) fn window(text: &str) -> Result<WindowLength, String> {
     clock::duration(text)
         .map(WindowLength::Time)
         .map_err(|reason| format!("{reason}, or a number of items such as 1M-items"))
-}
-
-/// A number of bytes: `4096`, `64MB`, `1.5GiB`, `200k`.
-pub(crate) fn bytes(text: &str) -> Result<u64, &'static str> {
-    let end = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let unit = unit.trim_end_matches(['B', 'b']);
-    let multiplier = match unit.as_bytes() {
-        [] => Some(1),
-        [letter] => decimal_unit(char::from(*letter)),
-        [letter, b'i'] => unit_of(1024, char::from(*letter)),
-        _ => None,
-    };
-    let bytes = multiplier.and_then(|m| whole(number, m));
-    bytes.ok_or("expected a whole number of bytes below 2^64, such as 4096, 64MB or 1.5GiB")
 }
 
 /// A probability: `0.001`, `1e-6`, `0.1%`.
@@ -105,12 +90,11 @@ fn escape(after: &[u8]) -> Option<(u8, usize)> {
 }
 
 fn decimal_unit(letter: char) -> Option<u64> {
-    if letter.eq_ignore_ascii_case(&'b') { Some(1_000_000_000) } else { unit_of(1000, letter) }
-}
-
-fn unit_of(thousand: u64, letter: char) -> Option<u64> {
+    if letter.eq_ignore_ascii_case(&'b') {
+        return Some(1_000_000_000);
+    }
     let power = "kmgt".find(letter.to_ascii_lowercase())?;
-    Some(thousand.pow(power as u32 + 1))
+    Some(1000_u64.pow(power as u32 + 1))
 }
 
 /// `number * multiplier`, if that is a whole number that fits in 64 bits.
@@ -166,24 +150,6 @@ mod tests {
         }
         for text in ["18446744073709551616", "1e20", "1e999999999999", "1e-99", "0.0000001M"] {
             assert!(count(text).unwrap_err().contains("below 2^64"), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes() {
-        let good = [
-            ("4096", 4096),
-            ("64MB", 64_000_000),
-            ("1.5GiB", 3 << 29),
-            ("200k", 200_000),
-            ("1e6", 1_000_000),
-            ("2KiB", 2048),
-        ];
-        for (text, value) in good {
-            assert_eq!(bytes(text), Ok(value), "{text}");
-        }
-        for text in ["", "12XB", "MiB", "1iB"] {
-            assert!(bytes(text).is_err(), "{text}");
         }
     }
 

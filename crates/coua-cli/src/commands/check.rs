@@ -2,7 +2,6 @@
 
 use crate::args::{Quiet, RunArgs, SecretArgs, TargetArgs};
 use crate::filter::Op;
-use crate::input::Until;
 use crate::key::Seen;
 use crate::output::Destinations;
 use crate::run::{Job, Pass};
@@ -25,10 +24,6 @@ pub(crate) struct CheckArgs {
     #[arg(short = 'c', long, help_heading = "Output")]
     count: bool,
 
-    /// Print nothing: stop with exit code 0 at the first record that would be printed
-    #[arg(long, help_heading = "Output", conflicts_with = "count")]
-    any: bool,
-
     #[command(flatten)]
     filter: SecretArgs,
 
@@ -41,13 +36,10 @@ pub(crate) struct CheckArgs {
 
 impl CheckArgs {
     fn job(&self) -> Result<Job> {
-        let Self { invert, count, any, .. } = *self;
         let running = self.run.running(self.quiet.verbosity());
-        let mut job = self.target.job(Op::Check, None, self.filter.spec(), running)?;
-        // With --any a record that is found ends the run before later inputs are opened.
-        job.reading.until = if any { Until::FirstPrinted } else { Until::End };
-        let to = if count || any { Destinations::default() } else { Destinations::standard() };
-        Ok(Job { to, printed: Some(Seen::from(!invert)), ..job })
+        let job = self.target.job(Op::Check, None, self.filter.spec(), running)?;
+        let to = if self.count { Destinations::default() } else { Destinations::standard() };
+        Ok(Job { to, printed: Some(Seen::from(!self.invert)), ..job })
     }
 
     /// Prints the records that are in the filter. The exit code is like grep's.

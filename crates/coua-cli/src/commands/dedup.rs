@@ -45,7 +45,6 @@ use std::path::{Path, PathBuf};
 #[command(verbatim_doc_comment)]
 #[command(group = ArgGroup::new("resumed").args(["resume"]).requires("written"))]
 #[command(group = ArgGroup::new("written").args(["output", "output_dir"]))]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,

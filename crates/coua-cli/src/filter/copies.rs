@@ -9,14 +9,14 @@
 //! That costs 1.5 times the time of `dedup`, and 9 bytes of memory a record; by the counts of `more` it would be 5 to 7 times
 //! the time.
 
-use crate::filter::collisions;
+use crate::filter::counts::{Counts, Op, Summary, among_repeats};
 use crate::filter::memory::{self, HASH_BITS, stop_at_refusal};
-use crate::filter::run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
 use crate::filter::spec::FilterSpec;
+use crate::filter::{NoRoom, Profile, RunFilter, Stop};
 use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
-use crate::terminal::{Exit, Failure, FilterFigures, Result};
+use crate::terminal::{Exit, Failure, FilterFigures, ReportFormat, Result};
 use coua::shards::Division;
 use coua::window::When;
 use coua::{
@@ -255,13 +255,13 @@ impl RunFilter for CopiesPass {
     }
 
     /// Expects as many wrong answers as records that share a hash with another record.
-    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
+    fn finish(self: Box<Self>, counts: &Counts, _: Option<ReportFormat>) -> Result<Summary> {
         let (keys, figures) = match *self {
             Self::First(_) => (0, FilterFigures::default()),
             Self::Second { keys, figures, .. } => (keys, figures),
         };
-        let expected = collisions::among_repeats(keys, 0, [0, keys], HASH_BITS);
-        Ok(Summary { expected: Some(expected), ..Summary::of(figures, request) })
+        let expected = among_repeats(keys, 0, [0, keys], HASH_BITS);
+        Ok(Summary { expected: Some(expected), ..Summary::of(figures, counts) })
     }
 }
 

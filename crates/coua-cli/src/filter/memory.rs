@@ -5,14 +5,13 @@
 //! the answers are the same as with one thread.
 
 use crate::clock;
-use crate::filter::run_filter::{
-    Op, Profile, RunFilter, Stop, Summary, SummaryRequest, outdated_note,
-};
+use crate::filter::counts::{Counts, Op, Summary};
 use crate::filter::spec::FilterSpec;
+use crate::filter::{Profile, RunFilter, Stop, outdated_note};
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
-use crate::terminal::{FilterFigures, Result};
+use crate::terminal::{FilterFigures, ReportFormat, Result};
 use coua::shards::Division;
 use coua::window::{Generations, When};
 use coua::{BatchFull, CuckooFilter, Filter, IfPresent, Insertion, KeyHash};
@@ -20,14 +19,14 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
-pub(super) struct MemoryFilter {
+pub(crate) struct MemoryFilter {
     filter: Generations,
     outcomes: Vec<Insertion>,
 }
 
 impl MemoryFilter {
     /// Builds a new filter.
-    pub(super) fn new(spec: &FilterSpec) -> Result<Self> {
+    pub(crate) fn new(spec: &FilterSpec) -> Result<Self> {
         Ok(Self { filter: spec.build()?, outcomes: Vec::new() })
     }
 }
@@ -50,20 +49,20 @@ impl RunFilter for MemoryFilter {
         outdated_note(&self.filter)
     }
 
-    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        Ok(Summary::of(FilterFigures::from(&self.filter), request))
+    fn finish(self: Box<Self>, counts: &Counts, _: Option<ReportFormat>) -> Result<Summary> {
+        Ok(Summary::of(FilterFigures::from(&self.filter), counts))
     }
 }
 
 #[derive(Debug)]
-pub(super) struct ShardedMemory {
+pub(crate) struct ShardedMemory {
     shards: Vec<Mutex<CuckooFilter>>,
     division: Division,
 }
 
 impl ShardedMemory {
     /// Builds as many shards as `threads` can use.
-    pub(super) fn new(spec: &FilterSpec, threads: NonZeroUsize) -> Result<Self> {
+    pub(crate) fn new(spec: &FilterSpec, threads: NonZeroUsize) -> Result<Self> {
         let division = division_for(threads);
         let shards = spec.build_shards(division)?.into_iter().map(Mutex::new).collect();
         Ok(Self { shards, division })
@@ -106,8 +105,8 @@ impl RunFilter for Arc<ShardedMemory> {
         merge(self.division, &batch.keys, &mut batch.answers)
     }
 
-    fn finish(self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        Ok(Summary::of(self.figures(), request))
+    fn finish(self: Box<Self>, counts: &Counts, _: Option<ReportFormat>) -> Result<Summary> {
+        Ok(Summary::of(self.figures(), counts))
     }
 }
 

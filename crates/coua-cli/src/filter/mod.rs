@@ -1,57 +1,154 @@
 //! The filter of a run: in memory, in a file, or on a server. The callers do not know which.
 
-pub(crate) mod collisions;
 pub(crate) mod copies;
-mod counts;
-mod file_filter;
+pub(crate) mod counts;
 pub(crate) mod filter_file;
-mod memory;
-mod run_filter;
+pub(crate) mod memory;
 pub(crate) mod server;
 pub(crate) mod spec;
 
-pub(crate) use counts::Counts;
+pub(crate) use counts::{Counts, Op, Summary};
 pub(crate) use filter_file::{LockedFile, check_files};
-pub(crate) use run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary};
 pub(crate) use server::Address;
 pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, WindowSpec};
 
-use crate::input::Survey;
-use crate::terminal::{Result, Verbosity};
-use file_filter::ReadOnlyFile;
-use memory::{MemoryFilter, ShardedMemory};
-use std::num::NonZeroUsize;
+use crate::clock::moment_text;
+use crate::key::{KeySpec, Wanted};
+use crate::pipeline::{Batch, Prefetch};
+use crate::record::BLOCK;
+use crate::runs::Runs;
+use crate::terminal::{Failure, ReportFormat, Result, counted, grouped};
+use coua::window::{Generations, Window};
+use coua::{BatchFull, Full, FullReason, KeyHasher};
+use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Opens the filter at this location. Without a location, builds one that is dropped at the end.
-pub(crate) fn open(
-    location: Option<&Location>,
-    op: Op,
-    spec: &FilterSpec,
-    inputs: &Survey,
-    threads: NonZeroUsize,
-    verbosity: Verbosity,
-) -> Result<Box<dyn RunFilter>> {
-    let is_sharded = threads.get() > 1 && spec.leaves_all_open();
-    Ok(match location {
-        None if is_sharded => Box::new(Arc::new(ShardedMemory::new(spec, threads)?)),
-        None => Box::new(MemoryFilter::new(spec)?),
-        Some(Location::Server(address)) => server::open(address, op, spec, verbosity)?,
-        Some(Location::File(path)) if op.inserts() => {
-            let file = LockedFile::lock(path, verbosity)?;
-            file.report_links(verbosity);
-            let filter = file.open_or_build(spec, inputs)?;
-            Box::new(filter)
+/// The filter of a run. Methods that only some filters need do nothing by default.
+pub(crate) trait RunFilter: Debug {
+    /// The properties that do not change during a run.
+    fn profile(&self) -> Profile;
+
+    /// The key options that the filter stores. A filter that can store them, and has no items, stores the `offered` ones.
+    fn key_spec(&mut self, _offered: Option<&KeySpec>) -> Result<Option<KeySpec>> {
+        Ok(None)
+    }
+
+    /// The runs that the filter remembers, if it can; [`commit`](Self::commit) saves their changes.
+    fn runs(&mut self) -> Option<&mut Runs> {
+        None
+    }
+
+    /// Does `op` with the keys of a block.
+    fn answer(&mut self, op: Op, batch: &mut Batch) -> Result<(), Stop>;
+
+    /// Whether the outputs must be synced because of keys recorded on a server.
+    fn sync_is_due(&self) -> bool {
+        false
+    }
+
+    /// Commits all changes so far, and those of the runs. The outputs contain everything that was answered.
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Removes keys from a server that were recorded, but cannot be written to the output.
+    fn roll_back(&mut self) {}
+
+    /// A message about doubtful answers.
+    fn doubts(&self, _op: Op) -> Option<String> {
+        None
+    }
+
+    /// Saves all changes. Returns an error if the file of a filter that is only read has changed. `figures` says whether
+    /// figures are printed: a server is asked for them only then.
+    fn finish(self: Box<Self>, counts: &Counts, figures: Option<ReportFormat>) -> Result<Summary>;
+}
+
+/// The properties of a filter that do not change during a run.
+pub(crate) struct Profile {
+    /// The name in messages.
+    pub(crate) name: String,
+    /// The hasher of keys.
+    pub(crate) hasher: KeyHasher,
+    /// The parts of a record that the filter needs.
+    pub(crate) wanted: Wanted,
+    pub(crate) window: Option<Window>,
+    /// The items at the beginning.
+    pub(crate) items: u64,
+    /// Bytes per block. They do not depend on the number of threads: the file stores where a run stopped early.
+    pub(crate) block_bytes: usize,
+    /// Operations that may be done before a block's turn.
+    pub(crate) prefetch: Arc<dyn Prefetch>,
+    /// The filter is saved, so the outputs must contain everything that it records before the run ends.
+    pub(crate) is_saved: bool,
+}
+
+impl Profile {
+    /// The profile of an empty temporary filter.
+    pub(super) fn new(hasher: KeyHasher) -> Self {
+        Self {
+            name: "filter".to_owned(),
+            hasher,
+            wanted: Wanted::Hash,
+            window: None,
+            items: 0,
+            block_bytes: BLOCK,
+            prefetch: Arc::new(()),
+            is_saved: false,
         }
-        Some(Location::File(path)) if op.changes() => {
-            let file = LockedFile::lock_existing(path, verbosity)?;
-            file.report_links(verbosity);
-            let filter = file.open(filter_file::expecting(inputs), &spec.secret)?;
-            Box::new(filter)
-        }
-        Some(Location::File(path)) => {
-            let view = filter_file::view(path, filter_file::expecting(inputs), &spec.secret)?;
-            Box::new(Arc::new(ReadOnlyFile::new(path.display().to_string(), view, op)))
-        }
-    })
+    }
+}
+
+/// The message about the records that arrived too late to be remembered.
+pub(super) fn outdated_note(filter: &Generations) -> Option<String> {
+    let records = counted(filter.outdated(), "record");
+    // A time that is wrong shows here: it has moved the window away from all others.
+    let latest = moment_text(filter.clock());
+    let note = || {
+        format!("older than the window, which has come to {latest}, so not remembered: {records}")
+    };
+    (filter.outdated() > 0).then(note)
+}
+
+/// Why some keys have no answer.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// There was no room for the key with index `nth`.
+    Full { nth: usize, no_room: NoRoom },
+    /// A server left some keys without an answer.
+    Lost { failure: Failure, unanswered: u64 },
+}
+
+impl Stop {
+    pub(super) fn full(stopped: BatchFull) -> Self {
+        Self::Full { nth: stopped.done, no_room: NoRoom::of(&stopped.full) }
+    }
+}
+
+/// Why a filter accepts no more items.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NoRoom {
+    pub(crate) why: String,
+    /// The advice for creating a filter with enough room.
+    pub(crate) remedy: &'static str,
+}
+
+impl NoRoom {
+    pub(crate) fn of(full: &Full) -> Self {
+        let Full { items, max_items, reason, .. } = full;
+        let (items, limit) = (counted(*items, "item"), grouped(*max_items));
+        let end = match reason {
+            FullReason::MaxItems => format!("its limit is {limit}"),
+            FullReason::NoRoom => "may not grow".to_owned(),
+            _ => {
+                let remedy = "use --rate with --capacity, which needs less memory";
+                return Self {
+                    why: format!("cannot hold more than {items}: out of memory"),
+                    remedy,
+                };
+            }
+        };
+        let remedy = "raise --capacity, or use --when-full grow";
+        Self { why: format!("is full: it holds {items}, and {end}"), remedy }
+    }
 }

@@ -168,6 +168,11 @@ pub(crate) struct WindowSpec {
 impl WindowSpec {
     /// The window of a new filter.
     pub(crate) fn window(&self) -> Result<Option<Window>> {
+        self.divided(GENERATIONS)
+    }
+
+    /// The window with this number of generations.
+    fn divided(&self, generations: u32) -> Result<Option<Window>> {
         let (clock, length) = match self.length {
             Some(WindowLength::Items(_)) if self.has_times => {
                 let reason = "cannot be used with a --window of items, which has no times";
@@ -178,7 +183,7 @@ impl WindowSpec {
             Some(WindowLength::Time(millis)) => (Clock::Arrival, millis),
             None => return self.no_window().map(|()| None),
         };
-        let window = Window::new(clock, length, GENERATIONS);
+        let window = Window::new(clock, length, generations);
         let age_from = self.age_from.unwrap_or_default();
         let window = window.map_err(|error| {
             Failure::at("--window", format_args!("{error} (milliseconds or items)"))
@@ -211,17 +216,9 @@ impl WindowSpec {
             };
             return Err(Failure::at(name, reason));
         }
-        let parts = window.generations().into();
-        let is_it = |length| {
-            let (length, counts) = match length {
-                WindowLength::Time(millis) => (millis, false),
-                WindowLength::Items(items) => (items, true),
-            };
-            // Windows are whole generations.
-            let whole = length.checked_next_multiple_of(parts).unwrap_or(length);
-            whole == window.length() && counts == (window.clock() == Clock::Count)
-        };
-        if !self.length.is_none_or(is_it) {
+        let age_from = Some(window.age_from());
+        let wanted = || Self { age_from, ..*self }.divided(window.generations());
+        if self.length.is_some() && wanted()? != Some(window) {
             let found = window_text(window);
             let reason = format!(
                 "the existing filter has the window {found}, not that of the options; drop them, or \

@@ -1,7 +1,6 @@
 //! Recognizes compressed inputs, and unsupported ones, by their first bytes.
 
 use crate::input::Coding;
-use crate::input::tap::{Digest, Tap};
 use bzip2::bufread::MultiBzDecoder;
 use coua::snapshot::MAGIC;
 use flate2::bufread::GzDecoder;
@@ -26,7 +25,10 @@ const PIECE: usize = 128 * 1024;
 pub(super) const STEP: usize = 64 * 1024;
 
 /// An input from its first byte on.
-type Start = BufReader<Chain<Cursor<Vec<u8>>, Tap>>;
+type Start = BufReader<Chain<Cursor<Vec<u8>>, RawBytes>>;
+
+/// The raw bytes of an input.
+type RawBytes = Box<dyn Read + Send>;
 
 /// A compression format.
 struct Compression {
@@ -46,7 +48,7 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "gzip",
         magics: &[b"\x1f\x8b\x08"],
-        decoded: |start| Ok(Box::new(Members::new(start))),
+        decoded: |start| Ok(members(GzDecoder::new(start), next_member)),
     },
     Compression {
         name: "zstd",
@@ -56,7 +58,7 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "lz4",
         magics: &[b"\x04\x22\x4d\x18"],
-        decoded: |start| Ok(Box::new(Frames { frame: Some(FrameDecoder::new(start)) })),
+        decoded: |start| Ok(members(FrameDecoder::new(start), next_frame)),
     },
     Compression {
         name: "xz",
@@ -156,11 +158,11 @@ fn guess(start: &[u8]) -> Option<(&'static Compression, &'static [u8])> {
 }
 
 /// Reads only the bytes needed to recognize the format, so that a short first line in a pipe is not delayed.
-fn recognize(tap: &mut Tap) -> io::Result<(Option<&'static Compression>, Vec<u8>)> {
+fn recognize(raw: &mut RawBytes) -> io::Result<(Option<&'static Compression>, Vec<u8>)> {
     let mut start = vec![0; PIECE];
     let mut filled = 0;
     loop {
-        let read = tap.read(&mut start[filled..])?;
+        let read = raw.read(&mut start[filled..])?;
         filled += read;
         let guessed = guess(&start[..filled]);
         let certain = guessed.filter(|(_, magic)| filled >= magic.len());
@@ -229,55 +231,23 @@ impl Write for Tail {
     }
 }
 
-/// The decompressed bytes of an input.
-pub(super) struct Decoded {
-    /// The name of its format, if it is compressed.
-    pub(super) compression: Option<&'static str>,
-    /// Its buffer holds the output of the decoder's last step.
-    pub(super) reader: BufReader<Box<dyn Read + Send>>,
-    /// The checksums of the raw bytes.
-    pub(super) digest: Digest,
-}
-
-pub(super) fn decoded(mut tap: Tap, coding: Coding) -> io::Result<Decoded> {
+/// The name of an input's format, if it is compressed, and its decompressed bytes.
+pub(super) fn decoded(
+    mut raw: RawBytes,
+    coding: Coding,
+) -> io::Result<(Option<&'static str>, Box<dyn Read + Send>)> {
     let (compression, start) = match coding {
-        Coding::Recognized => recognize(&mut tap)?,
+        Coding::Recognized => recognize(&mut raw)?,
         Coding::Raw => (None, Vec::new()),
     };
     refuse_others(&start)?;
-    if compression.is_none() {
-        tap.digest().drop_all();
-    }
-    let digest = tap.digest();
-    let all = Cursor::new(start).chain(tap);
-    let reader: Box<dyn Read + Send> = match compression {
-        Some(it) => (it.decoded)(BufReader::with_capacity(PIECE, all))?,
-        None => Box::new(all),
+    let all = Cursor::new(start).chain(raw);
+    let Some(Compression { name, decoded, .. }) = compression else {
+        return Ok((None, Box::new(all)));
     };
-    let reader = BufReader::with_capacity(STEP, reader);
-    Ok(Decoded { compression: compression.map(|it| it.name), reader, digest })
-}
-
-/// The frames of an lz4 file, one after the other. Each gets a new decoder: a decoder panics on a later frame with a
-/// different block size.
-struct Frames<R: Read> {
-    /// None at the end.
-    frame: Option<FrameDecoder<R>>,
-}
-
-impl<R: BufRead> Read for Frames<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(frame) = &mut self.frame {
-            let read = frame.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            let has_next = !frame.get_mut().fill_buf()?.is_empty();
-            let ended = self.frame.take().filter(|_| has_next);
-            self.frame = ended.map(|frame| FrameDecoder::new(frame.into_inner()));
-        }
-        Ok(0)
-    }
+    let decoder = decoded(BufReader::with_capacity(PIECE, all))?;
+    // Its buffer holds the output of the decoder's last step.
+    Ok((Some(name), Box::new(BufReader::with_capacity(STEP, decoder))))
 }
 
 /// The error if other bytes follow the end of gzip data, all of which was read.
@@ -288,36 +258,49 @@ pub(super) fn ends_before_others(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.to_string() == OTHER_BYTES)
 }
 
-/// The members of a gzip file, one after the other. Skips zeros after a member, as on tapes and in blocks
-/// of fixed size; `gzip` skips them too. At other bytes that follow, reading fails once.
-struct Members<R> {
+/// The decoders of a file's parts, one after the other: the members of a gzip file, or the frames of an lz4 file.
+struct Members<D> {
     /// None at the end.
-    member: Option<GzDecoder<R>>,
+    member: Option<D>,
+    /// The decoder of the next part, if there is one.
+    next: fn(D) -> io::Result<Option<D>>,
 }
 
-impl<R: BufRead> Members<R> {
-    fn new(bytes: R) -> Self {
-        Self { member: Some(GzDecoder::new(bytes)) }
-    }
+fn members<D: Read + Send + 'static>(
+    first: D,
+    next: fn(D) -> io::Result<Option<D>>,
+) -> Box<dyn Read + Send> {
+    Box::new(Members { member: Some(first), next })
 }
 
-impl<R: BufRead> Read for Members<R> {
+impl<D: Read> Read for Members<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while let Some(member) = &mut self.member {
             let read = member.read(buffer)?;
             if read > 0 || buffer.is_empty() {
                 return Ok(read);
             }
-            skip_zeros(member.get_mut())?;
-            let rest = member.get_mut().fill_buf()?;
-            let (is_member, is_end) = (rest.first() == Some(&GZIP), rest.is_empty());
-            let ended = self.member.take().filter(|_| is_member);
-            self.member = ended.map(|member| GzDecoder::new(member.into_inner()));
-            if !is_member && !is_end {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, OTHER_BYTES));
-            }
+            self.member = self.member.take().map_or(Ok(None), self.next)?;
         }
         Ok(0)
+    }
+}
+
+/// Each lz4 frame gets a new decoder: a decoder panics on a later frame with a different block size.
+fn next_frame<R: BufRead>(mut frame: FrameDecoder<R>) -> io::Result<Option<FrameDecoder<R>>> {
+    let has_next = !frame.get_mut().fill_buf()?.is_empty();
+    Ok(has_next.then(|| FrameDecoder::new(frame.into_inner())))
+}
+
+/// Skips zeros after a gzip member, as on tapes and in blocks of fixed size; `gzip` skips them too. Other bytes that
+/// follow are an error once.
+fn next_member<R: BufRead>(member: GzDecoder<R>) -> io::Result<Option<GzDecoder<R>>> {
+    let mut rest = member.into_inner();
+    skip_zeros(&mut rest)?;
+    match rest.fill_buf()?.first() {
+        None => Ok(None),
+        Some(&GZIP) => Ok(Some(GzDecoder::new(rest))),
+        Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, OTHER_BYTES)),
     }
 }
 
@@ -384,7 +367,7 @@ mod tests {
         .concat();
         let decode = |bytes: &[u8]| {
             let mut found = Vec::new();
-            let mut frames = Frames { frame: Some(FrameDecoder::new(bytes)) };
+            let mut frames = Members { member: Some(FrameDecoder::new(bytes)), next: next_frame };
             frames.read_to_end(&mut found).map(|_| found)
         };
         assert!(decode(&frames).unwrap() == text.repeat(3));

@@ -1,14 +1,11 @@
 //! From files to blocks of whole records.
 
-mod ahead;
-mod current;
 mod decompress;
 mod opened;
 mod reader;
-mod tap;
 
 pub(crate) use decompress::{compression_of, is_compressed, last_bytes};
-pub(crate) use opened::bytes_from;
+pub(crate) use opened::{Means, bytes_from};
 pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, descriptor, standard_input};
@@ -40,19 +37,9 @@ pub(crate) enum Coding {
     Raw,
 }
 
-/// Up to where to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
-    End,
-    /// The first printed record ends the run before later inputs are opened, so an unreadable one is an error only in
-    /// its turn.
-    FirstPrinted,
-}
-
 /// Attributes that show whether a file has changed.
 #[derive(Debug, PartialEq)]
 pub(crate) struct FileState {
-    identity: Option<Identity>,
     bytes: u64,
     modified: Option<SystemTime>,
     /// When content or attributes last changed, which no program can set back.
@@ -172,14 +159,11 @@ impl Inputs {
     }
 
     /// Looks at all inputs, so that a wrong name is found before anything is written.
-    pub(crate) fn survey(&self, until: Until) -> Result<Survey> {
+    pub(crate) fn survey(&self) -> Result<Survey> {
         let files = self.list.iter().filter_map(|list| Identity::at(list)).collect();
         let mut survey = Survey { total_bytes: Some(0), unpacked_bytes: Some(0), files };
         for source in &self.sources {
-            let file = match source.checked() {
-                Err(_) if until == Until::FirstPrinted && !matches!(source, Source::Stdin) => None,
-                checked => checked?,
-            };
+            let file = source.checked()?;
             survey.total_bytes =
                 survey.total_bytes.zip(file).map(|(total, (rest, _))| total + rest);
             let unpacked = if source.is_compressed() { UNPACKED } else { 1 };
@@ -224,15 +208,9 @@ impl Source {
     }
 
     fn state(&self) -> Result<FileState> {
-        let failed = |error: io::Error| Failure::io(self.name(), &error);
-        let (metadata, _) = self.look().map_err(failed)?;
-        let identity = self.open().and_then(|file| Identity::of(&file)).map_err(failed)?;
-        Ok(FileState {
-            identity,
-            bytes: metadata.len(),
-            modified: metadata.modified().ok(),
-            changed: platform::change_time(&metadata),
-        })
+        let (metadata, _) = self.look().map_err(|error| Failure::io(self.name(), &error))?;
+        let (bytes, changed) = (metadata.len(), platform::change_time(&metadata));
+        Ok(FileState { bytes, modified: metadata.modified().ok(), changed })
     }
 
     fn name(&self) -> String {
@@ -248,14 +226,10 @@ impl Source {
         self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
     }
 
-    /// Whether it can be opened and read without side effects.
-    fn is_regular_file(&self) -> bool {
-        matches!(self, Self::File(path) if fs::metadata(path).is_ok_and(|it| it.is_file()))
-    }
-
     fn is_compressed(&self) -> bool {
-        let is_regular = self.is_regular_file();
-        matches!(self, Self::File(path) if is_regular && is_compressed(path).unwrap_or(false))
+        // Opening anything but a regular file has side effects.
+        let is_regular = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.is_file());
+        matches!(self, Self::File(path) if is_regular(path) && is_compressed(path).unwrap_or(false))
     }
 
     /// Lets the next reader of standard input begin at this place again.

@@ -1,25 +1,24 @@
 //! Cuts inputs into blocks of whole records.
 
-use crate::input::ahead::Ahead;
-use crate::input::current::{Current, Means};
-use crate::input::{Inputs, Source};
+use crate::input::decompress::ends_before_others;
+use crate::input::opened::{Means, Opened};
+use crate::input::{Coding, Inputs, Source};
 use crate::key::Headers;
 use crate::record::{
-    BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, RecordFormat, Splitter, no_memory, unmarked,
+    BLOCK, Block, BlockEnd, GIANT_BLOCK, Places, RecordFormat, Splitter, no_memory, unmarked,
 };
-use crate::terminal::{CancelToken, Failure, Result, Verbosity};
-use memchr::{memchr, memmem};
+use crate::terminal::{Failure, Result};
+use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::{iter, vec};
 
 /// Reads all inputs, one after the other.
 pub(crate) struct BlockReader {
     sources: iter::Peekable<vec::IntoIter<Source>>,
-    means: Means,
-    /// The inputs that are unpacked ahead.
-    ahead: Option<Ahead>,
+    coding: Coding,
+    pub(crate) means: Means,
     format: RecordFormat,
     splitter: Splitter,
     headers: Option<Headers>,
@@ -38,26 +37,22 @@ pub(crate) struct BlockReader {
     unpaused: bool,
     /// Bytes in a block, unless a record is longer.
     pub(crate) block_bytes: usize,
-    budget: Arc<Budget>,
-    /// A warning of the syntax of an input was given.
+    /// A warning of quotes was given.
     has_warned: bool,
 }
 
 impl BlockReader {
-    /// `consumed` counts the raw bytes read; `headers` is given if the inputs have headers.
+    /// `headers` is given if the inputs have headers.
     pub(crate) fn new(
         inputs: Inputs,
         format: RecordFormat,
         headers: Option<Headers>,
-        stop: Arc<CancelToken>,
-        consumed: Arc<AtomicU64>,
+        means: Means,
     ) -> Self {
-        let (coding, verbosity) = (inputs.coding, Verbosity::Quiet);
-        let means = Means { coding, stop, consumed, verbosity };
         Self {
             sources: inputs.sources.into_iter().peekable(),
+            coding: inputs.coding,
             means,
-            ahead: None,
             splitter: Splitter::new(&format),
             format,
             headers,
@@ -69,20 +64,8 @@ impl BlockReader {
             pause: None,
             unpaused: false,
             block_bytes: BLOCK,
-            budget: Arc::default(),
             has_warned: false,
         }
-    }
-
-    /// Lets a thread unpack compressed files ahead of their turn.
-    pub(crate) fn unpack_ahead(&mut self) {
-        let sources: Vec<Source> = self.sources.clone().collect();
-        self.ahead = Ahead::new(&sources, self.means.coding, self.means.stop.clone());
-    }
-
-    /// Warns of bytes that are ignored.
-    pub(crate) fn warn(&mut self, verbosity: Verbosity) {
-        self.means.verbosity = verbosity;
     }
 
     /// Fills a block. Returns false at the end of all inputs, or when the program must stop.
@@ -94,7 +77,7 @@ impl BlockReader {
             let Some(mut current) = self.current.take() else {
                 if self.undrained && self.sources.peek().is_some_and(Source::may_wait) {
                     self.undrained = false;
-                    block.begin(&"".into(), self.block_bytes, &self.budget)?;
+                    block.begin(&"".into(), self.block_bytes)?;
                     block.drained = true;
                     return Ok(true);
                 }
@@ -106,11 +89,11 @@ impl BlockReader {
             };
             let room =
                 (self.carry.len() + self.block_bytes / 2 + 1).next_multiple_of(self.block_bytes);
-            block.begin(&current.name, room, &self.budget)?;
+            block.begin(&current.name, room)?;
             (block.input, block.consumed_before) = (current.number, current.consumed_before);
             block.records_before = current.records;
             let has_more = self.fill(&mut current, block)?;
-            let sum = current.sum();
+            let sum = current.bytes.sum();
             if has_more {
                 self.current = Some(current);
             }
@@ -143,9 +126,7 @@ impl BlockReader {
 
     /// Opens an input. None if the program must stop before its first bytes arrive.
     fn open(&mut self, source: &Source) -> Result<Option<Current>> {
-        let number = self.opened;
-        let unpacked = self.ahead.as_mut().and_then(|ahead| ahead.file(number, source));
-        let current = Current::open(source, number, unpacked, &self.means)?;
+        let current = Current::open(source, self.opened, self.coding, &self.means)?;
         if current.is_some() {
             self.splitter = Splitter::new(&self.format);
             self.opened += 1;
@@ -155,7 +136,7 @@ impl BlockReader {
 
     fn check_header(&mut self, source: &Source, block: &mut Block) -> Result<()> {
         let Some(mut current) = self.open(source)? else { return Ok(()) };
-        block.begin(&current.name, self.block_bytes, &self.budget)?;
+        block.begin(&current.name, self.block_bytes)?;
         self.fill(&mut current, block)?;
         self.carry.clear();
         self.searched = 0;
@@ -176,16 +157,16 @@ impl BlockReader {
                 break true;
             }
             if is_full {
-                block.grow(&current.name, &self.budget)?;
+                block.grow(&current.name)?;
             }
             let end = block.bytes.len().min(filled + self.block_bytes);
             let has_news = self.undrained || !block.ends.is_empty();
-            if has_news && !current.comes_within(Duration::ZERO, &self.means.stop) {
+            if has_news && !current.bytes.comes_within(Duration::ZERO) {
                 block.drained = true;
                 break true;
             }
             if let Some(pause) = self.pause.filter(|_| self.unpaused)
-                && !current.comes_within(pause, &self.means.stop)
+                && !current.bytes.comes_within(pause)
             {
                 self.unpaused = false;
                 block.drained = true;
@@ -205,7 +186,7 @@ impl BlockReader {
             }
             searched = self.splitter.split(&block.bytes[..filled], searched, &mut block.ends);
         };
-        self.warn_of_other_syntax(current, &block.bytes[..filled]);
+        self.warn_of_quotes(current);
         let start = block.size();
         self.carry.clear();
         self.carry.shrink_to(GIANT_BLOCK);
@@ -223,50 +204,18 @@ impl BlockReader {
         Ok(more)
     }
 
-    /// Warns once if records of an input seem to end in another way, or quotes in it to have another meaning.
-    fn warn_of_other_syntax(&mut self, current: &Current, bytes: &[u8]) {
-        let stray = self.splitter.take_stray();
-        if self.has_warned {
-            return;
-        }
-        let warning = match stray {
-            Some(record) => format!(
-                "record {}: a blank precedes the quotes of a field, or other characters follow them; remove blanks, \
-                 and write quotes within quotes twice: a backslash does not escape them, so rows may be joined or \
-                 have other columns",
-                current.records + record as u64 + 1
-            ),
-            None if current.records > 0 => return,
-            None => match self.doubt_of_ends(bytes) {
-                Some(doubt) => doubt.to_owned(),
-                None => return,
-            },
-        };
+    /// Warns once if quotes in an input seem to have another meaning.
+    fn warn_of_quotes(&mut self, current: &Current) {
+        let stray = self.splitter.take_stray().filter(|_| !self.has_warned);
+        let Some(record) = stray else { return };
         self.has_warned = true;
-        self.means.verbosity.say(format_args!("{}: {warning}", current.name));
-    }
-
-    /// Why the first bytes of an input look as if its records ended in another way, if they do.
-    fn doubt_of_ends(&self, bytes: &[u8]) -> Option<&'static str> {
-        let has = |byte| memchr(byte, bytes).is_some();
-        let end = self.format.bytes();
-        match &self.format {
-            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => Some(
-                "contains NUL bytes, as no text does; use -0 if they end records, or pipe in the output of `iconv -f UTF-16 -t UTF-8`",
-            ),
-            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } => {
-                let has_several = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
-                (has_several && !has(b'\n')).then_some(
-                    "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`",
-                )
-            }
-            _ => {
-                let is_other = end == b"\r\n" || !end.contains(&b'\n');
-                (is_other && has(b'\n') && memmem::find(bytes, end).is_none()).then_some(
-                    "contains newlines, but nothing that ends records with -0 or --delimiter; without these, each line is a record",
-                )
-            }
-        }
+        self.means.verbosity.say(format_args!(
+            "{}: record {}: a blank precedes the quotes of a field, or other characters follow them; remove blanks, \
+             and write quotes within quotes twice: a backslash does not escape them, so rows may be joined or have \
+             other columns",
+            current.name,
+            current.records + record as u64 + 1
+        ));
     }
 
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.
@@ -310,10 +259,69 @@ impl BlockReader {
     }
 }
 
+/// The input being read.
+pub(super) struct Current {
+    pub(super) name: Arc<str>,
+    /// Its number, from 0.
+    pub(super) number: usize,
+    /// Raw bytes read before its first.
+    pub(super) consumed_before: u64,
+    pub(super) bytes: Opened,
+    pub(super) records: u64,
+    pub(super) columns: Option<Arc<Places>>,
+    /// The content of its header, if it has one.
+    pub(super) header: Option<Arc<[u8]>>,
+    /// Its first record, header or not, has been read.
+    pub(super) is_begun: bool,
+}
+
+impl Current {
+    /// Opens the input with this number. None if the program must stop before its first bytes arrive.
+    pub(super) fn open(
+        source: &Source,
+        number: usize,
+        coding: Coding,
+        means: &Means,
+    ) -> Result<Option<Self>> {
+        let consumed_before = means.consumed.load(Ordering::Relaxed);
+        let bytes = match Opened::new(source, 0, coding, means) {
+            Ok(bytes) => bytes,
+            Err(_) if means.stop.is_cancelled() => return Ok(None),
+            Err(error) => return Err(Failure::io(source.name(), &error)),
+        };
+        Ok(Some(Self {
+            name: source.name().into(),
+            number,
+            consumed_before,
+            bytes,
+            records: 0,
+            columns: None,
+            header: None,
+            is_begun: false,
+        }))
+    }
+
+    /// Reads some bytes; none at the end. The failure is none if the program must stop.
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        means: &Means,
+    ) -> Result<usize, Option<Failure>> {
+        match self.bytes.read(buffer) {
+            Err(error) if ends_before_others(&error) => {
+                let what = "other bytes follow the end of the gzip data, and are ignored";
+                means.verbosity.say(format_args!("{}: {what}", self.name));
+                Ok(0)
+            }
+            Err(_) if means.stop.is_cancelled() => Err(None),
+            read => read.map_err(|error| Some(Failure::io(&self.name, &error))),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Coding;
     use proptest::prelude::*;
     use std::fs::File;
     use std::io::Write;
@@ -332,9 +340,8 @@ mod tests {
             path
         };
         let paths: Vec<_> = files.iter().enumerate().map(write).collect();
-        let stop = Arc::new(CancelToken::new().unwrap());
         let inputs = Inputs::new(&paths, Coding::Raw);
-        let mut reader = BlockReader::new(inputs, format, None, stop, Arc::default());
+        let mut reader = BlockReader::new(inputs, format, None, Means::new().unwrap());
         reader.block_bytes = block_bytes;
         let mut block = Block::default();
         while reader.next_block(&mut block).unwrap() {

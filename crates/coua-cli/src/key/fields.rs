@@ -6,8 +6,8 @@ use crate::terminal::{Failure, Result};
 use memchr::memmem;
 use std::ops::Range;
 
-/// The highest field number: a typing error such as `1-99999999999` must not fill the memory.
-const HIGHEST: usize = 65_535;
+/// The highest number of a field or column: a typing error such as `1-99999999999` must not fill the memory.
+pub(super) const HIGHEST: usize = 65_535;
 
 /// The fields of the key, and the separator.
 #[derive(Clone, Debug)]
@@ -35,14 +35,9 @@ impl Fields {
         })
     }
 
-    /// Whether the number of parts depends on the record.
-    pub(super) fn is_open(&self) -> bool {
-        self.highest == usize::MAX
-    }
-
     /// The number of parts; 0 if it depends on the record.
     pub(super) fn parts(&self) -> usize {
-        if self.is_open() { 0 } else { self.wanted.len() }
+        if self.highest == usize::MAX { 0 } else { self.wanted.len() }
     }
 
     pub(crate) fn find(&mut self, record: &[u8], parts: &mut Parts) {

@@ -1,15 +1,9 @@
 //! The headers of CSV inputs, which name their columns.
 
-use crate::key::column::NoColumn;
-use crate::key::csv::Columns;
+use crate::key::csv::{Columns, digest, shown};
 use crate::record::{Header, Places, unmarked};
 use crate::terminal::{Failure, Result};
-use coua::KeyHasher;
-use std::fmt;
 use std::sync::Arc;
-
-/// Bytes of a header that a message shows.
-const SHOWN: usize = 200;
 
 /// Whether records under different headers may go to one output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,101 +70,38 @@ impl Headers {
         input: &Arc<str>,
         first: &[u8],
     ) -> Result<Option<(Places, Header)>> {
-        let mut names = Names::after(self.added);
-        let places = match self.columns.resolve(first, |name| names.add(name)) {
-            Ok(None) => return Ok(None),
-            Ok(Some(places)) => places,
-            Err(NoColumn::Left) => {
-                let reason = format_args!(
-                    "--except names all columns ({}); none is left for the key",
-                    names.in_input()
-                );
-                return Err(Failure::at(input, reason));
-            }
-            Err(NoColumn::Missing(name)) => {
-                let found = names.in_input();
-                let is_one = !found.contains(", ");
-                let other =
-                    [";", "\\t", "|", ","].into_iter().find(|it| is_one && found.contains(it));
-                let remedy = other.map_or_else(String::new, |it| format!("; use -t '{it}'"));
-                let reason =
-                    format_args!("no column \"{name}\" in the header (found {found}){remedy}");
-                return Err(Failure::at(input, reason));
-            }
-            Err(NoColumn::Ambiguous { name, places: [first, second] }) => {
-                let reason = format_args!(
-                    "several columns are named \"{name}\" (numbers {first} and {second}); use a number, or \
-                     --csv '{name}[2]'"
-                );
-                return Err(Failure::at(input, reason));
-            }
-        };
+        let places = self.columns.resolve(first).map_err(|reason| Failure::at(input, reason))?;
+        let Some(places) = places else { return Ok(None) };
+        let names = self.names();
         let header = self.next();
         self.has_met = true;
         let Some((first, expected)) = &self.expected else {
             self.expected = Some((input.clone(), names));
             return Ok(Some((places, header)));
         };
-        if self.mixing == Mixing::Refused && names.digest != expected.digest {
+        if self.mixing == Mixing::Refused && names != *expected {
             let reason = format_args!(
-                "its header differs from that of {first} (found {names}, expected {expected}), but both go \
-                 to one output; run them separately, or give both the same columns"
+                "its header differs from that of {first} (found {}, expected {}), but both go \
+                 to one output; run them separately, or give both the same columns",
+                names.shown, expected.shown
             );
             return Err(Failure::at(input, reason));
         }
         Ok(Some((places, header)))
     }
+
+    /// The names in the header that was read last, after the one that is added.
+    fn names(&self) -> Names {
+        let added = self.added.map(str::as_bytes);
+        let all: Vec<&[u8]> = added.into_iter().chain(self.columns.names()).collect();
+        Names { digest: digest(all.iter().copied()), shown: shown(&all) }
+    }
 }
 
-/// The names in a header, without quotes. A header may be giant, so it is compared by a digest.
-#[derive(Clone, Debug, Default)]
+/// The names in a header, without quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Names {
     digest: u64,
-    /// The column that is printed before those of the input, if there is one.
-    added: Option<&'static str>,
-    /// The first of the input's names.
+    /// The first names.
     shown: String,
-}
-
-impl Names {
-    fn after(added: Option<&'static str>) -> Self {
-        let mut names = Self::default();
-        if let Some(name) = added {
-            names.add(name.as_bytes());
-        }
-        Self { added, shown: String::new(), ..names }
-    }
-
-    /// The names without the added one.
-    fn in_input(&self) -> &str {
-        if self.shown.is_empty() { "none" } else { &self.shown }
-    }
-
-    fn add(&mut self, name: &[u8]) {
-        let hash = |bytes: &[u8]| KeyHasher::default().hash(bytes).to_u64();
-        let both = (u128::from(self.digest) << 64) | u128::from(hash(name));
-        self.digest = hash(&both.to_le_bytes());
-        if self.shown.len() > SHOWN {
-            return;
-        }
-        if !self.shown.is_empty() {
-            self.shown.push_str(", ");
-        }
-        let part = &name[..name.len().min(SHOWN)];
-        let has_blanks = part.trim_ascii().len() < part.len();
-        let quote = if has_blanks { "\"" } else { "" };
-        self.shown.push_str(quote);
-        self.shown.extend(String::from_utf8_lossy(part).escape_debug());
-        self.shown.push_str(quote);
-        if self.shown.len() > SHOWN {
-            self.shown.push_str("...");
-        }
-    }
-}
-
-impl fmt::Display for Names {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.added.iter().try_for_each(|name| write!(f, "{name}, "))?;
-        f.write_str(self.in_input())
-    }
 }

@@ -5,33 +5,26 @@
 //! `a b,c` and `a,b c` differ.
 
 mod block_keys;
-mod column;
 mod csv;
 mod fields;
-mod finder;
 mod hashing;
 mod header;
 mod json;
 mod key_spec;
-mod known_keys;
 mod normalize;
 mod regex;
-mod url_form;
 
 pub(crate) use block_keys::{Answers, BlockKeys, Group, Missing, MissingKey, Parts, Reason, Seen};
-pub(crate) use column::Column;
-pub(crate) use csv::{Choice, Columns, Dialect};
+pub(crate) use csv::{Choice, Column, Columns, Dialect};
 pub(crate) use fields::Fields;
-pub(crate) use finder::{Finder, Times};
-pub(crate) use hashing::{Hashing, OnMissing, Shard, Wanted};
+pub(crate) use hashing::{Done, Hashing, Known, KnownFilter, OnMissing, Shard, Wanted};
 pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
 pub(crate) use key_spec::KeySpec;
-pub(crate) use known_keys::{Done, DoneRecords, Known, KnownFilter};
-pub(crate) use normalize::Normalize;
+pub(crate) use normalize::{Normalize, UrlForm};
 pub(crate) use regex::Pattern;
-pub(crate) use url_form::UrlForm;
 
+use crate::clock::{self, TimeFormat};
 use coua::{KeyHash, KeyHasher};
 use std::collections::TryReserveError;
 use std::mem;
@@ -68,8 +61,7 @@ impl Keys {
         self.key.clear();
         self.parts.bytes.try_reserve(record)?;
         // As many parts as a record may have, each with its length.
-        let lengths =
-            if self.finder.finds_one_part() { PARTS_LENGTHS } else { record.saturating_mul(8) };
+        let lengths = if self.parts() > 0 { PARTS_LENGTHS } else { record.saturating_mul(8) };
         self.key.try_reserve(record.saturating_add(lengths))?;
         match &mut self.finder {
             Finder::Csv(columns) => columns.make_room(record)?,
@@ -99,7 +91,6 @@ impl Keys {
     pub(crate) fn hints(&self) -> Vec<String> {
         match &self.finder {
             Finder::Json(pointers) => pointers.hints().collect(),
-            Finder::Csv(columns) => columns.hints(),
             _ => Vec::new(),
         }
     }
@@ -124,14 +115,13 @@ impl Keys {
         let time = times.map(|times| times.find(content, &mut self.parts)).transpose()?;
         self.check_parts()?;
         self.key.clear();
-        let is_one = self.parts.ends.len() == 1 && self.finder.finds_one_part();
-        match is_one {
+        if self.parts.ends.len() > 1 || self.parts() != 1 {
+            self.join_parts();
+        } else if self.normalize.does_nothing() {
             // Avoids a copy; the next record resets the parts.
-            true if self.normalize.does_nothing() => {
-                mem::swap(&mut self.key, &mut self.parts.bytes);
-            }
-            true => self.normalize.append(&self.parts.bytes, &mut self.key),
-            false => self.join_parts(),
+            mem::swap(&mut self.key, &mut self.parts.bytes);
+        } else {
+            self.normalize.append(&self.parts.bytes, &mut self.key);
         }
         Ok((hasher.hash(&self.key), time))
     }
@@ -161,6 +151,119 @@ impl Keys {
             finder => finder.finds_values() && is_empty.any(|it| it),
         };
         if lacks { Err(Missing::Empty) } else { Ok(()) }
+    }
+}
+
+/// Where the key is in a record.
+#[derive(Clone, Debug)]
+pub(crate) enum Finder {
+    Record,
+    Fields(fields::Fields),
+    Csv(Box<csv::Columns>),
+    Json(json::Pointers),
+    Regex(regex::Pattern),
+}
+
+impl Finder {
+    pub(super) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
+        match self {
+            Self::Record => parts.push(record),
+            Self::Fields(fields) => fields.find(record, parts),
+            Self::Csv(columns) => columns.find(record, parts),
+            Self::Json(pointers) => return pointers.find(record, parts),
+            Self::Regex(pattern) => pattern.find(record, parts),
+        }
+        Ok(())
+    }
+
+    /// The number of parts of every key; 0 if it differs.
+    pub(super) fn parts(&self) -> usize {
+        match self {
+            Self::Record => 1,
+            Self::Fields(fields) => fields.parts(),
+            Self::Csv(columns) => columns.parts(),
+            Self::Json(pointers) => pointers.parts(),
+            Self::Regex(pattern) => pattern.parts(),
+        }
+    }
+
+    /// Whether an empty part counts as missing; an empty record, row or group does not.
+    pub(super) fn finds_values(&self) -> bool {
+        match self {
+            Self::Csv(columns) => !columns.are_all_but_some(),
+            Self::Fields(_) | Self::Json(_) => true,
+            Self::Record | Self::Regex(_) => false,
+        }
+    }
+}
+
+/// Bytes of a broken time that are shown.
+const SHOWN: usize = 40;
+
+/// Finds and reads the times of records.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times {
+    /// Finds the time, whose parts are joined with blanks; if there is none, the key's finder returns the time after
+    /// the key.
+    finder: Option<Finder>,
+    format: TimeFormat,
+    parts: Parts,
+    text: Vec<u8>,
+    /// How far after the present a time may be, in milliseconds.
+    ahead: u64,
+    /// The latest time that is accepted.
+    latest: u64,
+}
+
+impl Times {
+    pub(crate) fn new(finder: Option<Finder>, format: TimeFormat) -> Self {
+        Self { finder, format, ..Self::default() }
+    }
+
+    /// Accepts times up to `ahead` milliseconds after the present.
+    pub(crate) fn believe(&mut self, ahead: u64) {
+        self.ahead = ahead;
+    }
+
+    /// Reads the clock.
+    pub(crate) fn look_up(&mut self) {
+        self.latest = clock::present().saturating_add(self.ahead);
+    }
+
+    /// The time of a record in which the key's finder has found `parts`.
+    pub(super) fn find(&mut self, record: &[u8], parts: &mut Parts) -> Result<u64, Missing> {
+        self.text.clear();
+        match &mut self.finder {
+            None => parts.pop(&mut self.text)?,
+            Some(finder) => {
+                self.parts.clear();
+                finder.find(record, &mut self.parts)?;
+                if let Some((_, why)) = self.parts.absent.take() {
+                    return Err(why);
+                }
+                for part in self.parts.iter() {
+                    if !self.text.is_empty() {
+                        self.text.push(b' ');
+                    }
+                    self.text.extend_from_slice(part);
+                }
+            }
+        }
+        let time = self.format.parse(&self.text, self.latest);
+        if let Some(time) = time.filter(|time| *time <= self.latest) {
+            return Ok(time);
+        }
+        let (shown, advice) = (self.shown(), self.format.advice(&self.text));
+        Err(Missing::Time(match time {
+            Some(_) => format!("its time \"{shown}\" is in the future"),
+            None => format!("cannot read the time \"{shown}\"{advice}"),
+        }))
+    }
+
+    fn shown(&self) -> String {
+        let text = String::from_utf8_lossy(&self.text);
+        let rest = if text.chars().count() > SHOWN { "..." } else { "" };
+        text.chars().take(SHOWN).chain(rest.chars()).flat_map(char::escape_debug).collect()
     }
 }
 

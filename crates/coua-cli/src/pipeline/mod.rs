@@ -15,55 +15,66 @@
 //! filter of a window has its clock, a filter in a file its shards, and one on a server its connections. Two passes are
 //! two loops.
 
-mod blocks;
-mod interface;
 mod schedule;
 mod state;
 
-pub(crate) use interface::{Batch, BlockHandler, Flow, Pipeline, Prefetch};
+use crate::input::BlockReader;
+use crate::key::{Answers, BlockKeys, Group, Hashing};
+use crate::output::Synced;
+use crate::record::Block;
+use crate::terminal::{CancelToken, Result};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 
-use crate::output::Outputs;
-use crate::terminal::{Failure, Result};
-use schedule::{End, Schedule};
-use std::thread;
-
-impl Pipeline {
-    /// Runs to the end of the inputs, or until there are enough answers, or until a signal or an error. Earlier answers
-    /// are written in every case.
-    pub(crate) fn run(self, handler: &mut impl BlockHandler, outputs: &mut Outputs) -> Result<()> {
-        let threads = self.threads.get();
-        let schedule = Schedule::new(self, outputs);
-        thread::scope(|scope| {
-            let _end = End(&schedule);
-            for _ in 1..threads {
-                let thread = thread::Builder::new().name("worker".to_owned());
-                let started = thread.spawn_scoped(scope, || schedule.work());
-                started.map_err(|error| Failure::io("threads", &error))?;
-            }
-            let result = answer_all(&schedule, handler);
-            schedule.finish().and(result)
-        })
-    }
+/// A block in the pipeline: its records, their keys, and the answers.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) block: Block,
+    pub(crate) keys: BlockKeys,
+    pub(crate) answers: Answers,
 }
 
-/// Answers all blocks in order, passes them on to be written, and makes checkpoints that are due.
-fn answer_all(schedule: &Schedule<'_>, handler: &mut impl BlockHandler) -> Result<()> {
-    while let Some(mut batch) = schedule.next()? {
-        let flow = handler.answer(&mut batch)?;
-        // A failure after the last needed record does not matter.
-        let failure = batch.block.failure.take().filter(|_| flow == Flow::Continue);
-        if schedule.write(batch) == Flow::Enough {
-            // The writer reports the reason.
-            return Ok(());
-        }
-        failure.map_or(Ok(()), Err)?;
-        if handler.checkpoint_is_due() {
-            let Some(synced) = schedule.sync() else { return Ok(()) };
-            handler.checkpoint(synced?)?;
-        }
-        if flow == Flow::Enough {
-            return Ok(());
-        }
-    }
-    Ok(())
+/// The first steps, and the maximum number of threads.
+pub(crate) struct Pipeline {
+    pub(crate) reader: BlockReader,
+    pub(crate) hashing: Hashing,
+    pub(crate) prefetch: Arc<dyn Prefetch>,
+    pub(crate) threads: NonZeroUsize,
+    pub(crate) stop: Arc<CancelToken>,
 }
+
+/// Whether more blocks are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    Enough,
+}
+
+/// The work of a command on blocks.
+pub(crate) trait BlockHandler {
+    /// Answers a block.
+    fn answer(&mut self, batch: &mut Batch) -> Result<Flow>;
+
+    /// Whether a checkpoint of all answers so far is due.
+    fn checkpoint_is_due(&mut self) -> bool;
+
+    /// Makes the answers so far durable; they are in the outputs, and synced there.
+    fn checkpoint(&mut self, synced: Synced) -> Result<()>;
+}
+
+/// Work on a hashed block before its turn to be answered, by any thread.
+pub(crate) trait Prefetch: Send + Sync {
+    /// Looks up answers. Called for blocks in any order, several at a time.
+    fn lookup(&self, _keys: &BlockKeys, _answers: &mut Answers) {}
+
+    /// The number of shards of the filter that work independently.
+    fn shards(&self) -> usize {
+        0
+    }
+
+    /// Lets a shard process its keys. Each shard sees the blocks in their order, whatever the others do.
+    fn query_shard(&self, _shard: usize, _group: &mut Group) {}
+}
+
+/// Does nothing early.
+impl Prefetch for () {}

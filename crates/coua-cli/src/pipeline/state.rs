@@ -1,12 +1,16 @@
 //! The next step of some block.
 
-use super::blocks::{Blocks, ShardTask};
-use super::interface::{Batch, Flow, Pipeline, Prefetch};
+use super::{Batch, Flow, Pipeline, Prefetch};
 use crate::input::BlockReader;
-use crate::key::Hashing;
+use crate::key::{Group, Hashing};
 use crate::output::Outputs;
 use crate::terminal::{Failure, Result};
 use std::collections::VecDeque;
+use std::mem;
+
+/// With more bytes of giant records in the pipeline, no further block is read: the number of blocks bounds the memory only
+/// if all have the same size.
+const MOST_GIANT_BYTES: usize = 64 << 20;
 
 /// The blocks in the pipeline, and the possible steps.
 pub(super) struct PipelineState<'o> {
@@ -16,7 +20,8 @@ pub(super) struct PipelineState<'o> {
     hashing: Vec<Hashing>,
     pub(super) blocks: Blocks,
     pub(super) sink: BlockSink<'o>,
-    pub(super) waiters: Waiters,
+    /// Bytes of the blocks with giant records that are read and not written.
+    giant_bytes: usize,
     /// No thread may begin a step.
     pub(super) has_ended: bool,
 }
@@ -41,15 +46,6 @@ pub(super) struct BlockSink<'o> {
     spare: Vec<Batch>,
 }
 
-/// The threads that wait.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Waiters {
-    /// The number of threads that wait for a task, without the answering thread.
-    pub(super) idle: usize,
-    /// The reason why the answering thread waits, if it waits.
-    pub(super) awaited: Option<Awaited>,
-}
-
 /// A step of a block, and its result.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them carry blocks")]
 pub(super) enum Task<'o> {
@@ -60,13 +56,12 @@ pub(super) enum Task<'o> {
     Write(&'o mut Outputs, Batch, Result<()>),
 }
 
-/// An event that the answering thread waits for.
+/// The role of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Awaited {
-    /// A block that can be answered, or the end of the blocks.
-    Block,
-    /// The end of all writing.
-    Writing,
+pub(super) enum ThreadRole {
+    /// It answers the blocks, and takes steps while none is ready.
+    Answering,
+    Other,
 }
 
 impl Task<'_> {
@@ -110,7 +105,7 @@ impl<'o> PipelineState<'o> {
             hashing: vec![hashing; threads],
             blocks: Blocks::new(prefetch.shards()),
             sink: BlockSink { outputs, answered, failure: None, spare: Vec::new() },
-            waiters: Waiters::default(),
+            giant_bytes: 0,
             has_ended: false,
         }
     }
@@ -123,13 +118,14 @@ impl<'o> PipelineState<'o> {
 
     /// Whether there is room for another block.
     fn may_read(&self) -> bool {
-        self.blocks.len() + self.sink.answered.len() < self.most_blocks()
+        let is_room = self.blocks.len() + self.sink.answered.len() < self.most_blocks();
+        is_room && self.giant_bytes <= MOST_GIANT_BYTES
     }
 
-    /// The task nearest to the output, for the answering thread if it has `awaited` something: ready blocks wait for it, so
-    /// it reads only if there is none. A thread that cannot read must not wait for blocks to hash.
-    pub(super) fn task(&mut self, awaited: Option<Awaited>) -> Option<Task<'o>> {
-        let is_other = awaited.is_none();
+    /// The task nearest to the output. Ready blocks wait for the answering thread, so it reads only if there is none. A
+    /// thread that cannot read must not wait for blocks to hash.
+    pub(super) fn task(&mut self, role: ThreadRole) -> Option<Task<'o>> {
+        let is_other = role == ThreadRole::Other;
         if is_other
             && self.blocks.unhashed() < self.threads
             && let Some(task) = self.read_task()
@@ -138,25 +134,9 @@ impl<'o> PipelineState<'o> {
         }
         let task = self.write_task().or_else(|| self.blocks.shard_task().map(Task::Shard));
         let task = task.or_else(|| self.hash_task());
-        // Reading may wait for memory, which must not be held by a block that waits for this thread.
+        // Reading may wait for input, while a block waits for this thread.
         let may_read = is_other || self.blocks.len() == 0;
         task.or_else(|| may_read.then(|| self.read_task()).flatten())
-    }
-
-    /// Whether there is a task for a thread that does not answer.
-    pub(super) fn has_task(&self) -> bool {
-        self.sink.outputs.is_some() && !self.sink.answered.is_empty()
-            || self.may_read() && self.source.reader.is_some()
-            || self.blocks.unhashed() > 0 && !self.hashing.is_empty()
-            || self.blocks.has_shard_task()
-    }
-
-    /// Whether the answering thread can continue.
-    pub(super) fn can_answer(&self) -> bool {
-        self.waiters.awaited.is_some_and(|awaited| match awaited {
-            Awaited::Block => self.blocks.is_ready() || self.is_at_end(),
-            Awaited::Writing => self.sink.is_idle(),
-        })
     }
 
     fn read_task(&mut self) -> Option<Task<'o>> {
@@ -195,7 +175,8 @@ impl<'o> PipelineState<'o> {
                     self.sink.answered.clear();
                     return Flow::Enough;
                 }
-                if batch.block.shrink() {
+                if batch.block.is_giant() {
+                    self.giant_bytes -= batch.block.bytes.len();
                     batch = Batch::default();
                 }
                 self.sink.spare.push(batch);
@@ -212,6 +193,7 @@ impl<'o> PipelineState<'o> {
             self.source.end = Some(read.map(drop));
         }
         if is_block && !self.has_ended {
+            self.giant_bytes += if batch.block.is_giant() { batch.block.bytes.len() } else { 0 };
             self.blocks.push(batch);
         }
     }
@@ -231,5 +213,126 @@ impl<'o> PipelineState<'o> {
         self.has_ended = true;
         self.blocks.end();
         self.sink.answered.clear();
+    }
+}
+
+/// The unanswered blocks. Blocks are numbered from 0.
+pub(super) struct Blocks {
+    /// The oldest first.
+    stages: VecDeque<BlockStage>,
+    /// The number of the oldest.
+    first: u64,
+    /// The number of the first block that no thread has begun to hash.
+    unhashed: u64,
+    /// The next block of each shard of the filter, which may process blocks before their turn; `None` while a thread
+    /// works on the shard.
+    shards: Vec<Option<u64>>,
+}
+
+/// The state of a block.
+enum BlockStage {
+    Read(Batch),
+    /// A thread is hashing it.
+    Busy,
+    /// The number of shards that have not processed it.
+    Hashed(Batch, usize),
+    Ready(Batch),
+}
+
+/// The keys of a block that belong to a shard, for that shard.
+pub(super) struct ShardTask {
+    pub(super) shard: usize,
+    block: u64,
+    pub(super) group: Group,
+}
+
+impl Blocks {
+    pub(super) fn new(shards: usize) -> Self {
+        Self { stages: VecDeque::new(), first: 0, unhashed: 0, shards: vec![Some(0); shards] }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.stages.len()
+    }
+
+    /// The oldest block, if it can be answered.
+    pub(super) fn next_ready(&mut self) -> Option<Batch> {
+        let Some(BlockStage::Ready(batch)) = self.stages.front_mut() else { return None };
+        let batch = mem::take(batch);
+        self.stages.pop_front();
+        self.first += 1;
+        Some(batch)
+    }
+
+    /// Adds a block that was read.
+    pub(super) fn push(&mut self, batch: Batch) {
+        self.stages.push_back(BlockStage::Read(batch));
+    }
+
+    /// The number of blocks that no thread has begun to hash.
+    pub(super) fn unhashed(&self) -> usize {
+        (self.first + self.stages.len() as u64).saturating_sub(self.unhashed) as usize
+    }
+
+    /// The first block to hash, and its number.
+    pub(super) fn next_unhashed(&mut self) -> Option<(u64, Batch)> {
+        let number = self.unhashed;
+        match mem::replace(self.block(number)?, BlockStage::Busy) {
+            BlockStage::Read(batch) => {
+                self.unhashed += 1;
+                Some((number, batch))
+            }
+            _ => None,
+        }
+    }
+
+    /// Puts a hashed block back.
+    pub(super) fn record_hashed(&mut self, number: u64, batch: Batch) {
+        let shards = self.shards.len();
+        if let Some(block) = self.block(number) {
+            *block = match shards {
+                0 => BlockStage::Ready(batch),
+                _ => BlockStage::Hashed(batch, shards),
+            };
+        }
+    }
+
+    /// The shard with the oldest next block, if that is hashed, and the block.
+    fn next_shard(&self) -> Option<(usize, u64)> {
+        let next = self.shards.iter().enumerate();
+        let (block, shard) = next.filter_map(|(shard, next)| Some(((*next)?, shard))).min()?;
+        let stage = self.stages.get((block - self.first) as usize)?;
+        matches!(stage, BlockStage::Hashed(..)).then_some((shard, block))
+    }
+
+    pub(super) fn shard_task(&mut self) -> Option<ShardTask> {
+        let (shard, block) = self.next_shard()?;
+        let Some(BlockStage::Hashed(batch, _)) = self.block(block) else { return None };
+        let group = mem::take(&mut batch.answers.groups[shard]);
+        self.shards[shard] = None;
+        Some(ShardTask { shard, block, group })
+    }
+
+    /// Puts the group of a shard back into its block.
+    pub(super) fn record_shard(&mut self, ShardTask { shard, block, group, .. }: ShardTask) {
+        self.shards[shard] = Some(block + 1);
+        let Some(stage) = self.block(block) else { return };
+        if let BlockStage::Hashed(batch, left) = stage {
+            batch.answers.groups[shard] = group;
+            *left -= 1;
+            if *left == 0 {
+                *stage = BlockStage::Ready(mem::take(batch));
+            }
+        }
+    }
+
+    /// Drops all blocks, because a reading thread may wait for their memory.
+    pub(super) fn end(&mut self) {
+        self.stages.clear();
+    }
+
+    /// The block with this number, unless all have been dropped.
+    fn block(&mut self, number: u64) -> Option<&mut BlockStage> {
+        self.stages.get_mut(number.checked_sub(self.first)? as usize)
     }
 }

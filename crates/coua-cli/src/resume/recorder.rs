@@ -5,12 +5,13 @@
 use super::excess;
 use super::run_plan::{Mode, ResumeJob, USUAL_TIME, counts_of};
 use crate::filter::{Counts, RunFilter};
-use crate::key::{Done, DoneRecords};
+use crate::key::Done;
 use crate::output::Synced;
 use crate::record::{Block, BlockEnd, RecordFormat};
 use crate::runs::{CHANGED, Place, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
 use serde_json::json;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The end of a run.
@@ -76,8 +77,8 @@ impl Recorder {
     }
 
     /// The records that the previous run has done.
-    pub(crate) fn done(&self) -> DoneRecords {
-        DoneRecords(self.inputs.iter().map(Position::done).collect())
+    pub(crate) fn done(&self) -> Arc<[Done]> {
+        self.inputs.iter().map(Position::done).collect()
     }
 
     /// Enters a block.

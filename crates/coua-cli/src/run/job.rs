@@ -1,49 +1,49 @@
 //! The job of a command with records.
 
-use crate::filter::{FilterSpec, Location, Op, Profile, RunFilter, Stop};
-use crate::input::{BlockReader, Coding, Inputs, Survey, Until};
+use crate::filter::filter_file::{self, ReadOnlyFile};
+use crate::filter::memory::{MemoryFilter, ShardedMemory};
+use crate::filter::{FilterSpec, Location, LockedFile, Op, Profile, RunFilter, Stop, server};
+use crate::input::{BlockReader, Coding, Inputs, Means, Survey};
 use crate::key::{Hashing, Headers, KeySpec, Known, Mixing, OnMissing, Reason, Seen};
 use crate::output::{Destinations, OutputSpec, Outputs, UsedFiles};
 use crate::pipeline::Batch;
 use crate::record::Block;
 use crate::resume::{Mode, Recorder, ResumeJob, ResumeOptions};
 use crate::runs::Runs;
-use crate::terminal::{CancelToken, Failure, ReportFormat, Result, Stream, Verbosity};
+use crate::terminal::{Failure, ReportFormat, Result, Stream, Verbosity};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The number of threads that process the records.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Threads {
-    Exactly(NonZeroUsize),
-    /// Fewer threads for small inputs, where starting them takes longer than they save.
-    AtMost(NonZeroUsize),
-}
-
-impl Threads {
-    /// Bytes of records per useful thread.
-    const BYTES_FOR_ONE: u64 = 16 << 20;
-
-    pub(super) fn number(self, inputs: &Survey) -> NonZeroUsize {
-        match (self, inputs.unpacked_bytes) {
-            (Self::Exactly(number), _) | (Self::AtMost(number), None) => number,
-            (Self::AtMost(most), Some(bytes)) => {
-                let useful = usize::try_from(bytes / Self::BYTES_FOR_ONE).unwrap_or(usize::MAX);
-                most.min(NonZeroUsize::MIN.saturating_add(useful))
-            }
-        }
-    }
-}
+use std::thread;
 
 /// The options of a command's execution, apart from its job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Running {
-    pub(crate) threads: Threads,
+    /// The number of threads that process the records, if it is given.
+    pub(crate) threads: Option<NonZeroUsize>,
     /// The format of the figures to print at the end.
     pub(crate) figures: Option<ReportFormat>,
     pub(crate) verbosity: Verbosity,
+}
+
+/// The most threads by default: more take memory, and help only where keys are expensive to find.
+const MOST_BY_DEFAULT: usize = 16;
+
+/// Bytes of records per useful thread: for fewer, starting a thread takes longer than it saves.
+const BYTES_FOR_ONE: u64 = 16 << 20;
+
+impl Running {
+    /// The number of threads for these inputs.
+    pub(super) fn threads(&self, inputs: &Survey) -> NonZeroUsize {
+        let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.threads.unwrap_or_else(|| processors().min(useful_threads(inputs.unpacked_bytes)))
+    }
+}
+
+fn useful_threads(bytes: Option<u64>) -> NonZeroUsize {
+    let more = bytes.map_or(MOST_BY_DEFAULT, |bytes| (bytes / BYTES_FOR_ONE) as usize);
+    NonZeroUsize::MIN.saturating_add(more.min(MOST_BY_DEFAULT - 1))
 }
 
 /// The job of a command.
@@ -118,6 +118,38 @@ impl Job {
         Ok(used)
     }
 
+    /// Opens the filter. Without a location, builds one that is dropped at the end.
+    pub(super) fn open_filter(&self, used: &UsedFiles) -> Result<Box<dyn RunFilter>> {
+        let (op, spec, verbosity) = (self.op, &self.filter, self.running.verbosity);
+        let path = match &self.location {
+            Some(Location::File(path)) => path,
+            Some(Location::Server(address)) => return server::open(address, op, spec, verbosity),
+            None => {
+                let threads = self.running.threads(&used.inputs);
+                let is_sharded = threads.get() > 1 && spec.leaves_all_open();
+                return Ok(if is_sharded {
+                    Box::new(Arc::new(ShardedMemory::new(spec, threads)?))
+                } else {
+                    Box::new(MemoryFilter::new(spec)?)
+                });
+            }
+        };
+        let expecting = filter_file::expecting(&used.inputs);
+        if !op.changes() {
+            let view = filter_file::view(path, expecting, &spec.secret)?;
+            let file = ReadOnlyFile::new(path.display().to_string(), view, op);
+            return Ok(Box::new(Arc::new(file)));
+        }
+        let lock = if op.inserts() { LockedFile::lock } else { LockedFile::lock_existing };
+        let file = lock(path, verbosity)?;
+        file.report_links(verbosity);
+        Ok(Box::new(if op.inserts() {
+            file.open_or_build(spec, &used.inputs)?
+        } else {
+            file.open(expecting, &spec.secret)?
+        }))
+    }
+
     /// The known files that must not be outputs. All are read before the run appends to one; but a resumed run would
     /// know records that the interrupted one has printed and not committed.
     fn unchanged_known(&self) -> Vec<PathBuf> {
@@ -128,7 +160,7 @@ impl Job {
     /// The options for the outputs.
     pub(super) fn output_spec<'a>(&'a self, used: &'a UsedFiles) -> OutputSpec<'a> {
         let format = &self.reading.hashing.format;
-        let threads = self.running.threads.number(&used.inputs);
+        let threads = self.running.threads(&used.inputs);
         OutputSpec { format, to: &self.to, used, threads, is_followed: self.location.is_some() }
     }
 
@@ -177,7 +209,6 @@ pub(crate) struct InputPlan {
     pub(crate) inputs: Inputs,
     /// The hashing options before the filter is known.
     pub(crate) hashing: Hashing,
-    pub(crate) until: Until,
     /// The headers known before the first input.
     pub(crate) begun: Option<Headers>,
     /// The options that select keys.
@@ -230,24 +261,20 @@ impl InputPlan {
 
     /// Surveys all inputs, and checks the headers of CSV files.
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
-        let inputs = self.inputs.survey(self.until)?;
-        if self.begun.is_some() && self.until == Until::End {
-            self.reader(self.inputs.clone(), mixing)?.check_headers()?;
+        let inputs = self.inputs.survey()?;
+        if self.begun.is_some() {
+            self.reader(self.inputs.clone(), mixing, Means::new()?).check_headers()?;
         }
         Ok(inputs)
     }
 
     /// Reads files as the inputs are read.
-    pub(super) fn reader(&self, files: Inputs, mixing: Mixing) -> Result<BlockReader> {
-        let (stop, format) = (Arc::new(CancelToken::new()?), self.hashing.format.clone());
-        Ok(BlockReader::new(files, format, self.headers(mixing), stop, Arc::default()))
-    }
-
-    /// The expected headers of CSV inputs, if the format is CSV.
-    pub(super) fn headers(&self, mixing: Mixing) -> Option<Headers> {
-        let mut headers = self.begun.clone()?;
-        headers.mixing = mixing;
-        Some(headers)
+    pub(super) fn reader(&self, files: Inputs, mixing: Mixing, means: Means) -> BlockReader {
+        let mut headers = self.begun.clone();
+        if let Some(headers) = &mut headers {
+            headers.mixing = mixing;
+        }
+        BlockReader::new(files, self.hashing.format.clone(), headers, means)
     }
 
     /// Reads the headers of CSV files. If records are appended to files, the inputs must have the headers of those
@@ -258,7 +285,7 @@ impl InputPlan {
         self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, comment));
         for (file, coding) in files {
             let inputs = Inputs::new(&[file.to_path_buf()], *coding);
-            let mut reader = self.reader(inputs, Mixing::Refused)?;
+            let mut reader = self.reader(inputs, Mixing::Refused, Means::new()?);
             let mut block = Block::default();
             reader.next_block(&mut block)?;
             if let Some(failure) = block.failure {
@@ -273,7 +300,7 @@ impl InputPlan {
     pub(super) fn begun_outputs(&self, to: &Destinations) -> Result<Vec<bool>> {
         let has_begun = |path: &Path| {
             let inputs = Inputs::new(&[path.to_path_buf()], to.coding(path));
-            let mut reader = self.reader(inputs, Mixing::Allowed)?;
+            let mut reader = self.reader(inputs, Mixing::Allowed, Means::new()?);
             let mut block = Block::default();
             while reader.next_block(&mut block)? {
                 if block.header_again.is_some() || block.leading < block.len() {
@@ -330,18 +357,11 @@ mod tests {
 
     #[test]
     fn small_inputs_get_few_threads() {
-        let number = |threads: Threads, megabytes: Option<u64>| {
-            let mut survey = Survey::default();
-            survey.unpacked_bytes = megabytes.map(|it| it << 20);
-            threads.number(&survey).get()
-        };
-        let [one, eight] = [1, 8].map(|it| NonZeroUsize::new(it).unwrap());
         for (megabytes, expected) in
-            [(Some(0), 1), (Some(15), 1), (Some(16), 2), (Some(50), 4), (Some(999), 8), (None, 8)]
+            [(Some(0), 1), (Some(15), 1), (Some(16), 2), (Some(50), 4), (Some(999), 16), (None, 16)]
         {
-            assert_eq!(number(Threads::AtMost(eight), megabytes), expected, "{megabytes:?}");
-            assert_eq!(number(Threads::Exactly(eight), megabytes), 8, "{megabytes:?}");
-            assert_eq!(number(Threads::AtMost(one), megabytes), 1, "{megabytes:?}");
+            let useful = useful_threads(megabytes.map(|it: u64| it << 20));
+            assert_eq!(useful.get(), expected, "{megabytes:?}");
         }
     }
 }

@@ -4,6 +4,7 @@ use super::job::InputPlan;
 use super::session::KeyCensus;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
+use crate::input::Means;
 use crate::key::{Hashing, Known, KnownFilter, Mixing};
 use crate::output::is_filter;
 use crate::pipeline::Batch;
@@ -68,9 +69,9 @@ impl InputPlan {
         let mut filter = CuckooFilter::builder().hasher(hasher).build().map_err(no_memory)?;
         let mut hashing = Hashing { hasher, known: Known::default(), ..self.hashing.clone() };
         let inputs = self.inputs.others(paths);
-        inputs.survey(self.until)?;
-        let mut reader = self.reader(inputs, Mixing::Allowed)?;
-        reader.warn(verbosity);
+        inputs.survey()?;
+        let means = Means { verbosity, ..Means::new()? };
+        let mut reader = self.reader(inputs, Mixing::Allowed, means);
         let (mut batch, mut census) = (Batch::default(), KeyCensus::default());
         while reader.next_block(&mut batch.block).map_err(|failure| {
             if hashing.keys.csv().is_some() { with_remedy(failure) } else { failure }

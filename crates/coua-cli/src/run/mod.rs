@@ -4,22 +4,20 @@ mod job;
 mod known;
 mod rest;
 mod session;
-mod work;
 
-pub(crate) use job::{InputPlan, Job, Running, Threads};
-pub(crate) use work::Pass;
+pub(crate) use job::{InputPlan, Job, Running};
 
 use crate::filter::copies::{Copies, CopiesPass, SecondPassPlan, nothing_printed};
-use crate::filter::{self, Counts, NoRoom, Op, Profile, RunFilter, Summary};
-use crate::key::Known;
-use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
-use crate::pipeline::Pipeline;
+use crate::filter::{Counts, NoRoom, Op, Profile, RunFilter, Stop, Summary};
+use crate::key::{Answers, Known, MissingKey, Reason, Seen};
+use crate::output::{Destinations, OutputFormat, Outputs, Synced, UsedFiles};
+use crate::pipeline::{Batch, BlockHandler, Flow, Pipeline};
+use crate::record::Header;
 use crate::resume::{self, Recorder};
-use crate::terminal::{Exit, Failure, Result, caught_signal};
+use crate::terminal::{Exit, Failure, Result, caught_signal, counted};
 use session::Session;
 use std::mem;
 use std::sync::Arc;
-use work::Outcome;
 
 impl Job {
     /// Processes records, for commands that do nothing else.
@@ -32,11 +30,11 @@ impl Job {
         let used = self.prepare()?;
         // The inputs are read only when the outputs can be written.
         let outputs = Outputs::open(self.output_spec(&used))?;
-        self.reading.inputs.others(&self.known).survey(self.reading.until)?;
+        self.reading.inputs.others(&self.known).survey()?;
         self.reading.inputs.make_rereadable()?;
         let used = self.prepare()?;
         let before = self.reading.inputs.states()?;
-        let threads = self.running.threads.number(&used.inputs);
+        let threads = self.running.threads(&used.inputs);
         let copies = Arc::new(Copies::new(&self.filter, threads, plan)?);
         if !self.known.is_empty() {
             let verbosity = self.running.verbosity;
@@ -74,10 +72,7 @@ impl Pass {
     /// Refuses impossible jobs; then opens the filter, begins or resumes the run, and reads all records.
     pub(crate) fn of(job: Job) -> Result<Self> {
         let used = job.prepare()?;
-        let Running { threads, verbosity, .. } = job.running;
-        let threads = threads.number(&used.inputs);
-        let (location, spec) = (job.location.as_ref(), &job.filter);
-        let filter = filter::open(location, job.op, spec, &used.inputs, threads, verbosity)?;
+        let filter = job.open_filter(&used)?;
         let outputs = Outputs::open(job.output_spec(&used))?;
         Self::over(job, &used, filter, outputs, None)
     }
@@ -117,7 +112,7 @@ impl Pass {
         let mut pipeline = session.pipeline(&job, &profile);
         pipeline.hashing.done = recorder.as_ref().map(Recorder::done).unwrap_or_default();
         pipeline.reader.pause = recorder.as_ref().and_then(Recorder::pause);
-        pipeline.reader.warn(job.running.verbosity);
+        pipeline.reader.means.verbosity = job.running.verbosity;
         let counts = counts.with_items_before(profile.items);
         let run = Self::new(job, filter, profile, session);
         Self { recorder, counts, begun, ..run }.read(pipeline, outputs)
@@ -186,10 +181,9 @@ impl Pass {
         let is_early = matches!(self.outcome, Outcome::Full { .. }) || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };
         let Self { job, mut filter, profile, session, recorder, counts, synced, .. } = self;
-        let request = counts.summary_request(job.running.figures);
         let closed = recorder
             .map_or(Ok(()), |it| it.end(how, &mut *filter, &profile.name, synced, &counts))
-            .and_then(|()| filter.finish(request));
+            .and_then(|()| filter.finish(&counts, job.running.figures));
         let summary = match (closed, &refusal) {
             (Err(failure), Some(_)) => {
                 failure.report_if_unsynced()?;
@@ -274,4 +268,146 @@ fn report(
         verbosity.say(format_args!("{name}: {warning}"));
     }
     Ok(())
+}
+
+/// A pass over all records, and its state at the end.
+pub(crate) struct Pass {
+    job: Job,
+    filter: Box<dyn RunFilter>,
+    profile: Profile,
+    session: Session,
+    /// The recorder, if the run can be resumed.
+    recorder: Option<Recorder>,
+    counts: Counts,
+    outcome: Outcome,
+    /// The number of records printed to the main output.
+    printed: u64,
+    /// Whether each output had records before, the main one first.
+    begun: Vec<bool>,
+    /// The ends of the outputs, once everything is synced.
+    synced: Synced,
+}
+
+impl Pass {
+    /// Selects the records for the outputs.
+    fn select(&mut self, batch: &mut Batch) {
+        let keys = &batch.keys;
+        let Answers { found, selected, also_selected, .. } = &mut batch.answers;
+        let Destinations { main, tee, .. } = &self.job.to;
+        let also_wanted = tee.as_ref().map(|_| Seen::Repeat);
+        let mut begun = self.begun.iter();
+        for (to, wanted, all) in
+            [(main, self.job.printed, &mut *selected), (tee, also_wanted, also_selected)]
+        {
+            let is_begun = begun.next() == Some(&true);
+            let Some(wanted) = wanted else { continue };
+            let found = found.iter().map(|found| *found == wanted);
+            let passes = |reason: &Reason| match reason {
+                Reason::Header(header) => {
+                    let is_first = *header == Header::First;
+                    !is_begun && to.as_ref().map_or(is_first, |to| to.has_header(*header))
+                }
+                Reason::Comment => std::ptr::eq(to, main),
+                _ => self.job.reading.passes(reason, wanted),
+            };
+            keys.spread(found, passes, all);
+            all.iter_mut().take(keys.done).for_each(|selected| *selected = false);
+        }
+        if self.job.op == Op::Check {
+            let printed = selected.iter().filter(|selected| **selected).count();
+            // Headers and comments are printed, but are no records.
+            let answered = keys.missing_keys.iter().take_while(|it| it.record < selected.len());
+            let others = answered
+                .filter(|it| matches!(it.reason, Reason::Header(Header::First) | Reason::Comment));
+            self.printed += (printed - others.count()) as u64;
+        }
+    }
+
+    /// Ends the run after a filter has stopped.
+    fn stop(&mut self, batch: &mut Batch, stop: Stop) {
+        match stop {
+            Stop::Lost { failure, unanswered } => {
+                self.session.record(batch, batch.block.len());
+                let (reason, block) = (failure.reason().to_owned(), &batch.block);
+                let last = block.record_name(block.len().saturating_sub(1));
+                self.outcome =
+                    Outcome::GaveUp { reason, unanswered, first: block.record_name(0), last };
+            }
+            Stop::Full { nth, no_room } => {
+                let place = batch.keys.record_of_hash(nth);
+                self.session.record(batch, place);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.roll_back(&batch.block, place);
+                }
+                batch.answers.selected.truncate(place);
+                batch.answers.also_selected.truncate(place);
+                self.outcome = Outcome::Full { record: batch.block.record_name(place), no_room };
+            }
+        }
+    }
+}
+
+impl BlockHandler for Pass {
+    fn answer(&mut self, batch: &mut Batch) -> Result<Flow> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.enter(&batch.block)?;
+        }
+        let answered = self.filter.answer(self.job.op, batch);
+        self.counts.record(&batch.answers);
+        let is_known = |it: &&MissingKey| it.reason == Reason::Known;
+        self.counts.add_known(batch.keys.missing_keys.iter().filter(is_known).count() as u64);
+        self.select(batch);
+        if let Err(stop) = answered {
+            self.stop(batch, stop);
+            return Ok(Flow::Enough);
+        }
+        self.session.record(batch, batch.block.len());
+        self.session.show(self.counts.shown(self.job.op).1);
+        Ok(Flow::Continue)
+    }
+
+    fn checkpoint_is_due(&mut self) -> bool {
+        match &self.recorder {
+            Some(recorder) => recorder.is_due(),
+            None => self.filter.sync_is_due(),
+        }
+    }
+
+    fn checkpoint(&mut self, synced: Synced) -> Result<()> {
+        match &mut self.recorder {
+            Some(recorder) => recorder.commit(&mut *self.filter, synced, &self.counts),
+            None => self.filter.commit(),
+        }
+    }
+}
+
+/// Whether all records were done.
+#[derive(Debug, Default)]
+enum Outcome {
+    #[default]
+    Whole,
+    /// There was no room for this record; later records were not done.
+    Full { record: String, no_room: NoRoom },
+    /// The server cannot be reached, or refuses requests, and `unanswered` records have no answer. All records before
+    /// `first` were answered; `last` is the last one that was sent.
+    GaveUp { reason: String, unanswered: u64, first: String, last: String },
+}
+
+impl Outcome {
+    /// The message about records without an answer, if the server has failed.
+    fn left_open(&self, op: Op) -> Option<String> {
+        let Self::GaveUp { reason, unanswered, first, last } = self else { return None };
+        let rest = match op {
+            Op::Dedup => format!(
+                "printed whether seen before or not, and perhaps not in the filter; stopped after {last}"
+            ),
+            Op::Add | Op::AddNew => {
+                format!("may or may not be in the filter; all before {first} are")
+            }
+            Op::Remove => "may or may not be removed, and are not in the report".to_owned(),
+            Op::Check | Op::Count => return Some(reason.clone()),
+        };
+        let unanswered = counted(*unanswered, "record");
+        Some(format!("{reason}; no reply for {unanswered}: {rest}"))
+    }
 }

@@ -2,17 +2,16 @@
 
 use super::job::InputPlan;
 use crate::filter::{Profile, RunFilter};
-use crate::input::{Coding, bytes_from};
+use crate::input::{Coding, Means, bytes_from};
 use crate::key::{Mixing, Seen};
 use crate::pipeline::Batch;
 use crate::record::RecordFormat;
 use crate::runs::{Place, Role, Run};
-use crate::terminal::{CancelToken, Failure, Result, counted};
+use crate::terminal::{Failure, Result, counted};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::mem;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// The first bytes of frames of gzip and zstd.
 const MAGICS: [&[u8]; 2] = [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"];
@@ -70,12 +69,12 @@ impl InputPlan {
         place: &Place,
         coding: Coding,
     ) -> Result<Option<(Batch, Option<usize>)>> {
-        let (stop, format) = (Arc::new(CancelToken::new()?), &self.hashing.format);
+        let (means, format) = (Means::new()?, &self.hashing.format);
         let failed = |error| Failure::io(place.path.display(), &error);
-        let bytes = bytes_from(&place.path, place.offset, coding, &stop).map_err(failed)?;
+        let bytes = bytes_from(&place.path, place.offset, coding, &means).map_err(failed)?;
         let mut rest = RestBytes { bytes, next: Vec::new(), at: 0, end: None };
         let inputs: Vec<PathBuf> = run.inputs().map(|input| input.path.clone()).collect();
-        let mut reader = self.reader(self.inputs.others(&inputs), Mixing::Allowed)?;
+        let mut reader = self.reader(self.inputs.others(&inputs), Mixing::Allowed, means.clone());
         let (mut batch, mut last) = (Batch::default(), None);
         // A failure of an input is reported when the run comes there.
         while !rest.is_empty() && matches!(reader.next_block(&mut batch.block), Ok(true)) {
@@ -94,7 +93,7 @@ impl InputPlan {
             }
         }
         let is_cut_off = rest.end == Some(RestEnd::CutOff);
-        let has_others = is_cut_off && ends_with_frames(place, coding, &stop).map_err(failed)?;
+        let has_others = is_cut_off && ends_with_frames(place, coding, &means).map_err(failed)?;
         let is_own = rest.is_empty() && !has_others;
         Ok(is_own.then_some((batch, last)))
     }
@@ -102,7 +101,7 @@ impl InputPlan {
 
 /// Whether whole compressed frames stand at the end of a file, behind one that is cut off. Its decoder takes them for more
 /// of it, if they are short.
-fn ends_with_frames(place: &Place, coding: Coding, stop: &Arc<CancelToken>) -> io::Result<bool> {
+fn ends_with_frames(place: &Place, coding: Coding, means: &Means) -> io::Result<bool> {
     let mut file = File::open(&place.path)?;
     let from = (place.offset + 1).max(file.metadata()?.len().saturating_sub(MOST_FRAMES));
     let mut bytes = Vec::new();
@@ -110,7 +109,7 @@ fn ends_with_frames(place: &Place, coding: Coding, stop: &Arc<CancelToken>) -> i
     file.read_to_end(&mut bytes)?;
     let is_begin = |at: &usize| MAGICS.iter().any(|magic| bytes[*at..].starts_with(magic));
     Ok((0..bytes.len()).filter(is_begin).any(|at| {
-        let frames = bytes_from(&place.path, from + at as u64, coding, stop);
+        let frames = bytes_from(&place.path, from + at as u64, coding, means);
         frames.and_then(|mut frames| io::copy(&mut frames, &mut io::sink())).is_ok()
     }))
 }

@@ -1,13 +1,13 @@
 //! The parts shared by all commands that read records: signals, progress, threads, records without a key.
 
 use crate::filter::{Op, Profile};
-use crate::input::{BlockReader, Survey};
+use crate::input::{Means, Survey};
 use crate::key::{Hashing, Reason, Seen};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::terminal::{
     CancelToken, Counters, Failure, FilterFigures, Progress, Report, ReportFormat, Result, Stream,
-    caught_signal, counted, grouped, signals,
+    Verbosity, caught_signal, counted, grouped, signals,
 };
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -86,46 +86,30 @@ impl Session {
         let total_bytes = inputs.total_bytes.map(|bytes| bytes * passes);
         let counters = Arc::new(Counters::new(total_bytes, counted));
         let progress = Progress::of(job.running.verbosity, counters.clone());
-        Self::at_work(counters, job.running.threads.number(inputs), Some(progress))
-    }
-
-    /// The session of the second pass.
-    pub(super) fn second(self) -> Result<Self> {
-        Self::at_work(self.counters, self.threads, self.progress)
-    }
-
-    fn at_work(
-        counters: Arc<Counters>,
-        threads: NonZeroUsize,
-        progress: Option<Progress>,
-    ) -> Result<Self> {
-        let stop = Arc::new(CancelToken::new()?);
-        signals::listen(&stop, counters.clone())?;
         Ok(Self {
-            stop,
-            progress,
+            stop: signals::listen(counters.clone())?,
+            progress: Some(progress),
             counters,
-            threads,
+            threads: job.running.threads(inputs),
             records: 0,
             bytes: 0,
             census: KeyCensus::default(),
         })
     }
 
+    /// The session of the second pass.
+    pub(super) fn second(self) -> Result<Self> {
+        let (stop, census) = (signals::listen(self.counters.clone())?, KeyCensus::default());
+        Ok(Self { stop, records: 0, bytes: 0, census, ..self })
+    }
+
     /// The pipeline from the records to the filter.
     pub(super) fn pipeline(&self, job: &Job, filter: &Profile) -> Pipeline {
         let reading = &job.reading;
-        let mut reader = BlockReader::new(
-            reading.inputs.clone(),
-            reading.hashing.format.clone(),
-            reading.headers(job.to.mixing()),
-            self.stop.clone(),
-            self.counters.consumed.clone(),
-        );
+        let (stop, consumed) = (self.stop.clone(), self.counters.consumed.clone());
+        let means = Means { stop, consumed, verbosity: Verbosity::Quiet };
+        let mut reader = reading.reader(reading.inputs.clone(), job.to.mixing(), means);
         reader.block_bytes = filter.block_bytes;
-        if self.threads.get() > 1 {
-            reader.unpack_ahead();
-        }
         let (hasher, wanted) = (filter.hasher, filter.wanted);
         let hashing = Hashing { hasher, wanted, ..reading.hashing.clone() };
         let (threads, stop) = (self.threads, self.stop.clone());

@@ -60,17 +60,17 @@ fn work() -> MutexGuard<'static, Option<Work>> {
     WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles signals in a separate thread from now on, for this work.
-pub(crate) fn listen(stop: &Arc<CancelToken>, counters: Arc<Counters>) -> Result<()> {
-    let before = work().replace((Arc::clone(stop), counters));
-    if before.is_some() {
-        // A signal that came in between has not been handled.
-        if caught_signal().is_some() {
-            stop.cancel();
-        }
-        return Ok(());
+/// Handles signals in a separate thread from now on. The token, which they cancel, is for work with these counters.
+pub(crate) fn listen(counters: Arc<Counters>) -> Result<Arc<CancelToken>> {
+    let stop = Arc::new(CancelToken::new()?);
+    let before = work().replace((stop.clone(), counters));
+    if before.is_none() {
+        delay()?;
+    } else if caught_signal().is_some() {
+        // It came after the work before, and has not been handled.
+        stop.cancel();
     }
-    delay()
+    Ok(stop)
 }
 
 /// Handles signals in a separate thread from now on. Without work, the first one only lets [`caught_signal`] return it.

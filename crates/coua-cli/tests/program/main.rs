@@ -42,7 +42,7 @@ mod terminal;
 mod threads;
 mod together;
 mod two_passes;
-mod unpacked_ahead;
+mod unpacked;
 mod which_copy;
 mod windows;
 mod wrongly_dropped;

@@ -38,10 +38,7 @@ impl World {
                 let is_file = report.is_some() && random.once_in(3);
                 Act::Remove { report, output: is_file.then(|| format!("report{nth}")) }
             }
-            _ => Act::Check {
-                is_inverted: random.once_in(2),
-                answer: random.pick(&[None, Some("-c"), Some("--any")]),
-            },
+            _ => Act::Check { is_inverted: random.once_in(2), counts: random.once_in(3) },
         }
     }
 
@@ -81,9 +78,9 @@ impl World {
             |is_given: bool, option: &str| options.extend(is_given.then(|| option.to_owned()));
         match act {
             Act::Add { is_unique } => given(*is_unique, "--unique"),
-            Act::Check { is_inverted, answer } => {
+            Act::Check { is_inverted, counts } => {
                 given(*is_inverted, "-v");
-                given(answer.is_some(), answer.unwrap_or_default());
+                given(*counts, "-c");
             }
             Act::Remove { report, output } => {
                 let words = [("--report", *report), ("-o", output.as_deref())];

@@ -14,10 +14,10 @@ pub(crate) enum Act {
         report: Option<&'static str>,
         output: Option<String>,
     },
-    /// With `-c`, `--any`, or the full answer.
+    /// Only the number of records.
     Check {
         is_inverted: bool,
-        answer: Option<&'static str>,
+        counts: bool,
     },
     Count,
 }
@@ -172,14 +172,7 @@ impl Model {
         outcome
             .figures
             .extend([("records", items.data().count() as u64), ("without_key", without_key)]);
-        let is_any = matches!(step.act, Act::Check { answer: Some("--any"), .. });
-        if is_any {
-            // The model does not know what is read after the first record found.
-            outcome.figures.clear();
-        }
-        if !(is_any && outcome.code == 0 && step.on_missing == Some("error")) {
-            outcome.code = outcome.code.max(items.code);
-        }
+        outcome.code = outcome.code.max(items.code);
         outcome.copies =
             if uses_filter && outcome.code != 2 { outcome.copies } else { self.copies.clone() };
         outcome
@@ -265,8 +258,8 @@ impl Model {
         };
         let number = format!("{printed}\n").into_bytes();
         let bytes = match step.act {
-            Act::Check { answer: Some("-c"), .. } if items.code == 0 => number,
-            Act::Check { answer: None, .. } | Act::Remove { report: Some(_), .. } | Act::Count => {
+            Act::Check { counts: true, .. } if items.code == 0 => number,
+            Act::Check { counts: false, .. } | Act::Remove { report: Some(_), .. } | Act::Count => {
                 sink.bytes
             }
             _ => Vec::new(),

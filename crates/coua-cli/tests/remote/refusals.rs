@@ -42,7 +42,7 @@ fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
     assert_eq!(none.code, Some(2));
     assert!(none.stderr.contains("NOAUTH"), "{}", none.stderr);
     run_with(b"a\n", ["dedup", "--filter", &with(":secret@")]).good();
-    let mut named = crate::support::coua(["check", "--any", &plain]);
+    let mut named = crate::support::coua(["check", "-c", &plain]);
     let named = named.env("COUA_SERVER_PASSWORD", "secret").output().unwrap();
     assert_eq!(named.status.code(), Some(1));
 

@@ -9,12 +9,13 @@ use super::description::Description;
 use super::protocol::Value;
 use super::remote_filter::FULL;
 use super::requests::RemoteFilter;
-use crate::filter::collisions::among_repeats;
-use crate::filter::run_filter::{NoRoom, Op, Profile, RunFilter, Stop, Summary, SummaryRequest};
-use crate::filter::{Address, FilterSpec};
+use crate::filter::counts::{Counts, Op, Summary, among_repeats};
+use crate::filter::{Address, FilterSpec, NoRoom, Profile, RunFilter, Stop};
 use crate::key::{Answers, KeySpec, Parts, Seen, Wanted};
 use crate::pipeline::Batch;
-use crate::terminal::{FilterFigures, Report, Result, Verbosity, counted, grouped, message};
+use crate::terminal::{
+    FilterFigures, Report, ReportFormat, Result, Verbosity, counted, grouped, message,
+};
 use coua::KeyHasher;
 use std::collections::HashSet;
 use std::iter::zip;
@@ -205,9 +206,13 @@ impl RunFilter for ServerFilter {
     }
 
     /// Without a report the server is not asked: the filter is assumed to have gained the new records of this run.
-    fn finish(mut self: Box<Self>, request: SummaryRequest) -> Result<Summary> {
-        let SummaryRequest { new, repeats, items_before, has_report } = request;
-        let found = if has_report { self.filter.describe() } else { Ok(None) };
+    fn finish(
+        mut self: Box<Self>,
+        counts: &Counts,
+        figures: Option<ReportFormat>,
+    ) -> Result<Summary> {
+        let found = figures.map_or(Ok(None), |_| self.filter.describe());
+        let Counts { new, found: repeats, items_before, .. } = *counts;
         let now = match &found {
             Ok(Some(found)) => found.figures.items,
             _ => items_before.saturating_add(new),

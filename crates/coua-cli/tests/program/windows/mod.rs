@@ -5,7 +5,6 @@ mod commands;
 mod large;
 mod last_seen;
 mod options;
-mod plan;
 mod room;
 mod times;
 

@@ -1,15 +1,14 @@
-//! Compressed inputs that are decompressed before their turn: only the time may depend on it.
+//! Compressed inputs with any number of threads: only the time may depend on it.
 
-use crate::packed::{COMPRESSIONS, Compress, bgzip, zstd, zstd_frames};
+use crate::packed::{COMPRESSIONS, Compress, bgzip, zstd_frames};
 use crate::support::{
     Folder, PATIENCE, Repeats, coua, expected, fed, has_read, lines, messages, run_as_is, run_in,
     send, try_send, until, wait,
 };
 use coua_dev::cases::{few_usual_or_all, sample};
 use rustix::process::Signal;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
@@ -28,7 +27,7 @@ fn mkfifo(folder: &Folder, name: &str) {
     assert!(made.unwrap().success());
 }
 
-/// A program that waits for the end of its first input, which is standard input. Meanwhile inputs after it can be unpacked.
+/// A program that waits for the end of its first input, which is standard input.
 fn waiting(folder: &Folder, options: &[&str], inputs: &[&str]) -> (Child, ChildStdin) {
     let args = [&["dedup"], options, &["-"], inputs].concat();
     let mut command = coua(args);
@@ -37,16 +36,6 @@ fn waiting(folder: &Folder, options: &[&str], inputs: &[&str]) -> (Child, ChildS
     stdin.write_all(b"first\n").unwrap();
     until(|| has_read(&stdin));
     (child, stdin)
-}
-
-/// The rest of the output, beginning with the first record.
-fn rest((mut child, stdin): (Child, ChildStdin)) -> Vec<u8> {
-    drop(stdin);
-    let mut text = Vec::new();
-    child.stdout.take().unwrap().read_to_end(&mut text).unwrap();
-    assert_eq!((messages(&mut child), wait(&mut child).code()), (String::new(), Some(0)));
-    assert!(text.starts_with(b"first\n"));
-    text.split_off(6)
 }
 
 #[test]
@@ -128,87 +117,6 @@ fn zstd_of_window(log: u32) -> zstd::Encoder<'static, Vec<u8>> {
 }
 
 #[test]
-fn what_can_be_read_only_once_is_not_opened_before_its_turn() {
-    let folder = Folder::new();
-    mkfifo(&folder, "fifo");
-    folder.file("late", zstd(b"late\n"));
-    let (child, stdin) = waiting(&folder, &["-j3"], &["fifo", "late"]);
-    let fifo = folder.join("fifo");
-    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let open = || File::options().write(true).custom_flags(nonblock).open(&fifo);
-    for _ in 0..20 {
-        thread::sleep(Duration::from_millis(5));
-        assert!(open().is_err(), "nobody has it open");
-    }
-    let writer = thread::spawn(move || fs::write(fifo, "once\n").unwrap());
-    assert_eq!(rest((child, stdin)), b"once\nlate\n");
-    writer.join().unwrap();
-}
-
-/// The file is read as it is when its turn comes.
-#[test]
-fn a_file_that_changes_before_its_turn_is_read_as_it_is() {
-    for change in [
-        |path: &str| fs::write(path, zstd(b"new\n")).unwrap(),
-        |path: &str| {
-            fs::write(format!("{path}.new"), "new\n").unwrap();
-            fs::rename(format!("{path}.new"), path).unwrap();
-        },
-    ] {
-        let folder = Folder::new();
-        let path = folder.file("in", zstd(b"old\n"));
-        let waiting = waiting(&folder, &["-j2"], &["in"]);
-        thread::sleep(Duration::from_millis(50));
-        change(&path);
-        assert_eq!(rest(waiting), b"new\n");
-    }
-    let folder = Folder::new();
-    folder.file("in", zstd(b"old\n"));
-    let (mut child, stdin) = waiting(&folder, &["-j2"], &["in"]);
-    thread::sleep(Duration::from_millis(50));
-    fs::remove_file(folder.join("in")).unwrap();
-    drop(stdin);
-    assert_eq!(wait(&mut child).code(), Some(2));
-    assert_eq!(messages(&mut child), "coua: in: No such file or directory\n");
-}
-
-/// The peak memory of a process, in kB.
-#[cfg(target_os = "linux")]
-fn peak(child: &Child) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
-/// Bombs of one frame and of many: each decompresses to more than may wait for its turn.
-#[test]
-#[cfg(target_os = "linux")]
-fn the_memory_for_what_is_unpacked_has_a_bound() {
-    let folder = Folder::new();
-    let zeros = vec![b'\n'; 16 << 20];
-    let mut encoder = zstd_of_window(20);
-    for _ in 0..60 {
-        encoder.write_all(&zeros).unwrap();
-    }
-    folder.file("bomb", encoder.finish().unwrap());
-    folder.file("frames", zstd(&zeros[..8 << 20]).repeat(120));
-    for inputs in [["bomb", "bomb"], ["frames", "frames"]] {
-        let (mut child, stdin) = waiting(&folder, &["-j2"], &inputs);
-        let (start, mut last) = (Instant::now(), 0);
-        // Until its memory stops growing.
-        until(|| {
-            let grown = peak(&child) != last;
-            last = peak(&child);
-            !grown && start.elapsed() > Duration::from_secs(2)
-        });
-        assert!((8_000..100_000).contains(&last), "{last} KiB: {inputs:?}");
-        send(&child, Signal::INT);
-        assert_eq!(wait(&mut child).signal(), Some(2));
-        drop(stdin);
-    }
-}
-
-#[test]
 fn an_early_end_leaves_nothing_hanging() {
     let folder = Folder::new();
     let mut encoder = zstd_of_window(20);
@@ -233,10 +141,6 @@ fn an_early_end_leaves_nothing_hanging() {
         let mut some = [0; 1_000];
         child.stdout.take().unwrap().read_exact(&mut some).unwrap();
         assert!(wait(&mut child).success());
-        // The answer is known early.
-        run_in(&folder, &["add", "seen", "other"]).good();
-        let any = [&["check", "--any", "-j", threads, "seen", "other"], &inputs[..]].concat();
-        run_in(&folder, &any).good();
         // There is no room.
         let full = ["--filter", "full", "--capacity", "1000", "--when-full", "stop"];
         let run = run_in(&folder, &[&dedup[..], &full, &inputs].concat());

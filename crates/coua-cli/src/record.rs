@@ -1,12 +1,8 @@
 //! Where records end. In CSV they are lines, except newlines in quotes; a byte order mark before them is skipped, as by
-//! the reader of their columns.
+//! the reader of their columns. And blocks of whole records.
 
-mod block;
-
-pub(crate) use block::{
-    BLOCK, Block, BlockEnd, Budget, GIANT_BLOCK, Header, Item, LARGE_BLOCK, Places, no_memory,
-};
-
+use crate::runs::Checksum;
+use crate::terminal::{Failure, Result};
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 use std::sync::Arc;
 
@@ -238,6 +234,209 @@ impl Quotes {
     }
 }
 
+/// Bytes in a block, unless a record is longer. Block, hashes and answers together fit the
+/// second-level cache of one core.
+pub(crate) const BLOCK: usize = 256 * 1024;
+
+/// Bytes in a block where threads share the filter: they wait for each other less often, and each shard has more keys,
+/// whose evictions are interleaved.
+pub(crate) const LARGE_BLOCK: usize = 4 * BLOCK;
+
+/// From this size on, a block holds a giant record: its memory is limited, and freed afterwards.
+pub(crate) const GIANT_BLOCK: usize = 2 * LARGE_BLOCK + 1;
+
+/// Whole records of one input. Blocks are recycled, so nothing is allocated per record.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    /// All initialized; the records are the first `ends.last()` bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// Where each record ends, its separator included. It begins where the one before ends.
+    pub(crate) ends: Vec<usize>,
+    /// The input's name.
+    pub(crate) name: Arc<str>,
+    /// The input's number, from 0.
+    pub(crate) input: usize,
+    /// Records of the input before this block.
+    pub(crate) records_before: u64,
+    /// Where the CSV columns of the key are.
+    pub(crate) columns: Option<Arc<Places>>,
+    /// The number of first records that are a CSV header and the lines before it.
+    pub(crate) leading: usize,
+    /// Which header that is.
+    pub(crate) header: Header,
+    /// The content of the input's header, if it has one. A record that equals it is a header too: files were joined.
+    pub(crate) header_again: Option<Arc<[u8]>>,
+    /// How the last record ends.
+    pub(crate) ending: BlockEnd,
+    /// The input has no more bytes at the moment, so the output should be flushed.
+    pub(crate) drained: bool,
+    /// The failure that ends the input after this block.
+    pub(crate) failure: Option<Failure>,
+    /// Raw bytes read from all inputs when this block was complete.
+    pub(crate) consumed: u64,
+    /// Raw bytes of the inputs before this one.
+    pub(crate) consumed_before: u64,
+    /// The checksum of the raw bytes of this input.
+    pub(crate) sum: Checksum,
+}
+
+/// A part of a list of fields or columns, which are counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    One(usize),
+    /// This one, and all after it.
+    From(usize),
+}
+
+impl Item {
+    pub(crate) fn highest(self) -> usize {
+        match self {
+            Self::One(number) => number,
+            Self::From(_) => usize::MAX,
+        }
+    }
+}
+
+/// The columns of the key and of the time in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Those of the key, in its order.
+    pub(crate) key: Vec<Item>,
+    pub(crate) time: Option<usize>,
+    /// If the key is all columns but some of a header: a digest of their names, which is part of the key.
+    pub(crate) names: Option<String>,
+}
+
+impl Places {
+    /// The highest column.
+    pub(crate) fn highest(&self) -> usize {
+        let all = self.key.iter().map(|item| item.highest()).chain(self.time);
+        all.max().unwrap_or(0)
+    }
+}
+
+/// How the last record of a block ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum BlockEnd {
+    #[default]
+    Separator,
+    /// The input ended without a separator.
+    EndOfInput,
+    /// The input ended within quotes.
+    OpenQuote,
+}
+
+/// The kind of a header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Header {
+    #[default]
+    First,
+    /// That of a later file.
+    Further,
+    /// Repeated within a file: files were joined.
+    Repeated,
+}
+
+/// The failure for a record that is too long for the memory.
+pub(crate) fn no_memory(name: &str, bytes: usize) -> Failure {
+    Failure::at(name, format_args!("no memory for a record of more than {bytes} bytes"))
+}
+
+impl Block {
+    /// Whether the record at this place is the input's header, and not a line before it.
+    pub(crate) fn has_header_at(&self, place: usize) -> bool {
+        place + 1 == self.leading && self.header_again.is_some()
+    }
+
+    /// Number of records.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The records, each with its separator.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let record = &self.bytes[start..end];
+            start = end;
+            record
+        })
+    }
+
+    /// The record at this place, with its separator.
+    pub(crate) fn record(&self, place: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(place)?;
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some(&self.bytes[start..end])
+    }
+
+    /// Bytes of all records.
+    pub(crate) fn size(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Prepares the block for records of an input, with `room` for bytes.
+    pub(crate) fn begin(&mut self, name: &Arc<str>, room: usize) -> Result<()> {
+        self.shrink();
+        // The content of a block must not depend on the block that used the memory before.
+        self.bytes.truncate(room);
+        if self.bytes.len() < room {
+            self.resize(room, name)?;
+        }
+        self.ends.clear();
+        self.name = name.clone();
+        self.records_before = 0;
+        self.leading = 0;
+        self.ending = BlockEnd::Separator;
+        self.drained = false;
+        self.failure = None;
+        Ok(())
+    }
+
+    /// Makes room for a record longer than the block.
+    pub(crate) fn grow(&mut self, name: &str) -> Result<()> {
+        self.resize(self.bytes.len().saturating_mul(2), name)
+    }
+
+    fn resize(&mut self, size: usize, name: &str) -> Result<()> {
+        let more = size - self.bytes.len();
+        let room = self.bytes.try_reserve_exact(more);
+        room.map_err(|_| no_memory(name, self.bytes.len()))?;
+        self.bytes.resize(size, 0);
+        Ok(())
+    }
+
+    /// Whether the block holds a giant record.
+    pub(crate) fn is_giant(&self) -> bool {
+        self.bytes.len() >= GIANT_BLOCK
+    }
+
+    /// Frees the memory of a giant record.
+    pub(crate) fn shrink(&mut self) {
+        if self.is_giant() {
+            *self = Self::default();
+        }
+    }
+
+    /// Forgets the records from this place on.
+    pub(crate) fn cut(&mut self, place: usize) {
+        if place < self.ends.len() {
+            self.ends.truncate(place);
+            self.ending = BlockEnd::Separator;
+        }
+    }
+
+    /// The number within its input, from 1, of the record at this place.
+    pub(crate) fn record_number(&self, place: usize) -> u64 {
+        self.records_before + place as u64 + 1
+    }
+
+    /// What messages call the record at this place.
+    pub(crate) fn record_name(&self, place: usize) -> String {
+        format!("{}: record {}", self.name, self.record_number(place))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,5 +551,22 @@ mod tests {
                 _ => {}
             }
         }
+    }
+
+    #[test]
+    fn a_giant_record_does_not_keep_its_memory() {
+        let mut block = Block::default();
+        block.begin(&"x".into(), BLOCK).unwrap();
+        for size in [2 * BLOCK, 4 * BLOCK, 2 * LARGE_BLOCK] {
+            block.grow("x").unwrap();
+            block.shrink();
+            assert_eq!(block.bytes.len(), size);
+        }
+        block.grow("x").unwrap();
+        assert!(block.is_giant());
+        block.shrink();
+        assert_eq!(block.bytes.capacity(), 0);
+        block.begin(&"x".into(), BLOCK).unwrap();
+        assert_eq!(block.bytes.len(), BLOCK);
     }
 }
