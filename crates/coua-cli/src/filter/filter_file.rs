@@ -1,4 +1,4 @@
-//! A filter in a file: `coua-store`, with the program's options and messages.
+//! A filter in a file, opened for writing or only read: `coua-store`, with the program's options and messages.
 //!
 //! Readers need no lock: they see the last commit. Writers lock the file, one at a time.
 

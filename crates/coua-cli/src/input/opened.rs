@@ -25,7 +25,7 @@ pub(crate) struct Means {
 }
 
 impl Means {
-    /// Reads quietly, and counts for nobody else.
+    /// For one reader alone, which gives no warnings.
     pub(crate) fn new() -> Result<Self> {
         let (stop, consumed) = (Arc::new(CancelToken::new()?), Arc::default());
         Ok(Self { stop, consumed, verbosity: Verbosity::Quiet })

@@ -1,4 +1,4 @@
-//! Keys of CSV columns.
+//! Keys of CSV columns: columns as users name them, their places in a header, and the fields of a row.
 
 use crate::key::block_keys::{Missing, Parts};
 use crate::key::fields::{self, HIGHEST};

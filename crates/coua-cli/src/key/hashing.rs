@@ -1,4 +1,5 @@
-//! The keys of whole blocks.
+//! The keys of whole blocks. Some are set aside: those that count as seen (`--known`), and those that an interrupted run
+//! has done (`--resume`).
 
 use crate::key::block_keys::{BlockKeys, Missing, MissingKey, Reason, Seen};
 use crate::key::{Finder, Keys};
