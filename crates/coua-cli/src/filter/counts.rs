@@ -178,21 +178,17 @@ impl Counts {
         let (name, count) = self.shown(op);
         report.number(name, name, count);
         match op {
-            Op::Dedup => {
-                report.number("repeats", "repeats", self.found);
-                if let Some(expected) = expected {
-                    let name = "expected wrongly dropped";
-                    report.measure("expected_wrongly_dropped", name, expected, significant);
-                }
-            }
-            Op::Add | Op::AddNew => {}
-            Op::Remove | Op::Check | Op::Count => {
-                report.number("not_found", "not found", self.new);
-                if let Some(expected) = expected {
-                    let name = "expected wrongly removed";
-                    report.measure("expected_wrongly_removed", name, expected, significant);
-                }
-            }
+            Op::Add | Op::AddNew => return,
+            Op::Dedup => report.number("repeats", "repeats", self.found),
+            _ => report.number("not_found", "not found", self.new),
+        }
+        let [field, name] = if op == Op::Dedup {
+            ["expected_wrongly_dropped", "expected wrongly dropped"]
+        } else {
+            ["expected_wrongly_removed", "expected wrongly removed"]
+        };
+        if let Some(expected) = expected {
+            report.measure(field, name, expected, significant);
         }
     }
 }

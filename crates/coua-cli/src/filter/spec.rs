@@ -23,14 +23,13 @@ impl Location {
     /// Parses an argument of the command line.
     pub(crate) fn of(argument: &Path) -> Result<Self> {
         let text = argument.to_string_lossy();
-        let is_address = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
         let is_there = argument.parent().is_some_and(Path::exists);
-        match (is_address, text.split_once("://")) {
-            (true, _) => {
+        match text.split_once("://") {
+            Some((scheme, _)) if is_scheme(scheme) => {
                 let wrong = |reason| Failure::at(without_password(&text), reason);
                 Address::of(&text).map(Self::Server).map_err(wrong)
             }
-            (false, Some((scheme, _))) if !is_there => {
+            Some((scheme, _)) if !is_there => {
                 let reason =
                     format!("unknown scheme {scheme}://; expected a file, or valkey://HOST/NAME");
                 Err(Failure::at(without_password(&text), reason))

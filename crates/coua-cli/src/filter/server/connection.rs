@@ -38,13 +38,15 @@ const MOST_WORDS: usize = 300;
 const NO_MODULE: &str = "the server lacks the module coua (its commands CF.*): start it with \
                          --loadmodule coua-valkey.so";
 
+/// The time left. It counts while the program waits, not while it is stopped: replies that arrived meanwhile must not be
+/// lost.
+type TimeLeft = Rc<Cell<Duration>>;
+
 /// A socket with a limit on the time to wait.
 #[derive(Debug)]
 struct BoundedSocket {
     socket: TcpStream,
-    /// The time left. It counts while the program waits, not while it is stopped: replies that arrived meanwhile must
-    /// not be lost.
-    left: Rc<Cell<Duration>>,
+    left: TimeLeft,
 }
 
 impl BoundedSocket {
@@ -96,11 +98,7 @@ trait Transport: Read + Write + fmt::Debug {}
 impl<T: Read + Write + fmt::Debug> Transport for T {}
 
 /// Connects to a node, with TLS if the address says so. Tries all addresses of a host name.
-fn connect(
-    address: &Address,
-    node: &str,
-    left: Rc<Cell<Duration>>,
-) -> io::Result<Box<dyn Transport>> {
+fn connect(address: &Address, node: &str, left: TimeLeft) -> io::Result<Box<dyn Transport>> {
     let mut socket = Err(io::ErrorKind::AddrNotAvailable.into());
     for place in node.to_socket_addrs()? {
         socket = socket.or_else(|_: io::Error| TcpStream::connect_timeout(&place, CONNECTING));
@@ -122,9 +120,8 @@ fn tls(node: &str) -> io::Result<ClientConnection> {
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     let mut roots = RootCertStore::empty();
     // Certificates that cannot be read or parsed are not trusted.
-    let (trusted, _) =
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if trusted == 0 {
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
         return Err(io::Error::other(
             "the system has no trusted certificates; set SSL_CERT_FILE to a file of them",
         ));
@@ -194,7 +191,7 @@ pub(super) struct Connection {
     /// How long a reply may take.
     answering: Duration,
     /// The time left for the current reply.
-    left: Rc<Cell<Duration>>,
+    left: TimeLeft,
     /// How the names of the module's commands begin.
     pub(super) prefix: &'static str,
     /// The places of the requests that wait for a reply.

@@ -2,16 +2,15 @@
 //! described, and transferred as a whole.
 //!
 //! A filter is one key of the server, or one per shard. A `connection` has limits, and speaks the `protocol`. The
-//! `requests` of a filter go to the nodes of an `address`, possibly a cluster, and are sent again. A `remote_filter` is
-//! created with options, has a `description`, and does operations on its keys. The filter of a run (`server_filter`) and
-//! the transfer of a whole filter as an `image` are built on it.
+//! `requests` of a filter go to the nodes of an `address`, possibly a cluster, and are sent again. A filter is created
+//! with options, and has a `description`. The filter of a run (`server_filter`) and the transfer of a whole filter as an
+//! `image` are built on it.
 
 mod address;
 mod connection;
 mod description;
 mod image;
 mod protocol;
-mod remote_filter;
 mod requests;
 mod server_filter;
 

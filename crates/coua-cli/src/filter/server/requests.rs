@@ -91,12 +91,8 @@ impl RemoteFilter {
         let mut connection = Connection::open(address, &first)?;
         let (prefix, hello) = (connection.prefix, connection.call(&["HELLO"])?);
         let is_cluster = hello.field("mode").and_then(Value::text) == Some(b"cluster");
-        let (mut primaries, mut known) = (Vec::new(), BTreeSet::new());
-        if is_cluster {
-            known.insert(first.clone());
-        } else {
-            primaries.push((0..=SLOTS, first.clone()));
-        }
+        let primaries = Vec::from_iter((!is_cluster).then(|| (0..=SLOTS, first.clone())));
+        let known = BTreeSet::from_iter(is_cluster.then(|| first.clone()));
         let mut filter = Self {
             address: address.clone(),
             keys: keys_of(&address.name, address.shards),
@@ -274,10 +270,8 @@ struct SlotMap {
 impl SlotMap {
     /// The node that has a slot.
     fn owner(&self, slot: u16) -> Option<&str> {
-        self.primaries
-            .iter()
-            .find(|(slots, _)| slots.contains(&slot))
-            .map(|(_, node)| node.as_str())
+        let primary = self.primaries.iter().find(|(slots, _)| slots.contains(&slot));
+        primary.map(|(_, node)| node.as_str())
     }
 
     fn has_primary(&self, node: &str) -> bool {
