@@ -39,12 +39,8 @@ pub(crate) struct Compaction {
     pub(crate) next: Option<CompactionPosition>,
 }
 
-/// Whether a rebuild takes no longer than a command may.
-pub(super) fn is_quickly_rebuilt(filter: &CuckooFilter) -> bool {
-    rebuild_time(filter) <= STEP_TIME
-}
-
-fn rebuild_time(filter: &CuckooFilter) -> u64 {
+/// Nanoseconds that a rebuild takes.
+pub(super) fn rebuild_time(filter: &CuckooFilter) -> u64 {
     let of_items = filter.len().saturating_mul(PER_ITEM);
     LOOK.saturating_add(filter.slots().saturating_mul(PER_SLOT)).saturating_add(of_items)
 }

@@ -7,7 +7,7 @@ use coua::window::{Generations, When, Window};
 use coua::{CuckooFilter, Filter, Full, IfPresent, Insertion, KeyHash, MergeError};
 use coua_image::Hints;
 
-use super::compaction::{Compaction, QUICKLY_REBUILT, STEP_TIME, compact, is_quickly_rebuilt};
+use super::compaction::{Compaction, QUICKLY_REBUILT, STEP_TIME, compact, rebuild_time};
 use super::first_change;
 use super::memory::MemoryCharge;
 use super::outcome::Outcome;
@@ -279,7 +279,7 @@ impl Table {
         let is_mostly_empty = deleted >= slots / 8 && items <= slots / 4;
         self.hints.expansion > 0
             && is_mostly_empty
-            && is_quickly_rebuilt(&self.filter)
+            && rebuild_time(&self.filter) <= STEP_TIME
             && self.has_halved(count)
             && self.compact().has_changed
     }

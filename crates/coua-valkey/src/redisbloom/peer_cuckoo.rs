@@ -115,7 +115,7 @@ impl PeerCuckoo {
             return Err(InsertError::Full);
         }
         let newest = self.sub_filters.last().filter(|_| self.sub_filters() < MAX_SUB_FILTERS);
-        let size = newest.and_then(|newest| self.shape.size_after(newest.size()));
+        let size = newest.and_then(|newest| self.shape.size_after(newest.size));
         let size = size.ok_or(InsertError::GrowthLimit)?;
         limits.check(size.end())?;
         Ok(self.push(SubFilter::empty(&self.shape, size)?)?)
@@ -140,7 +140,7 @@ impl PeerCuckoo {
 
     /// Slots of all sub-filters, a byte each.
     pub fn slots(&self) -> u64 {
-        self.sub_filters.last().map_or(0, |newest| newest.size().end())
+        self.sub_filters.last().map_or(0, |newest| newest.size.end())
     }
 
     /// Slots in use, 0 to 1.

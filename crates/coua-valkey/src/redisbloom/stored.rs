@@ -104,8 +104,8 @@ impl PeerCuckoo {
     fn find(&self, position: i64, bytes: usize) -> Option<(usize, usize)> {
         let end = u64::try_from(position).ok()?.checked_sub(1)?;
         let begin = end.checked_sub(bytes as u64)?;
-        let number = self.sub_filters.partition_point(|older| older.size().end() <= begin);
-        let size = self.sub_filters.get(number)?.size();
+        let number = self.sub_filters.partition_point(|older| older.size.end() <= begin);
+        let size = self.sub_filters.get(number)?.size;
         Some((number, (begin - size.start) as usize))
     }
 }

@@ -106,7 +106,7 @@ const EMPTY: u8 = 0;
 /// A sub-filter.
 #[derive(Debug)]
 pub(super) struct SubFilter {
-    size: Size,
+    pub(super) size: Size,
     slots: Vec<u8>,
     /// Slots with a fingerprint.
     used: u64,
@@ -129,10 +129,6 @@ impl SubFilter {
 
     pub(super) fn try_clone(&self) -> Result<Self, OutOfMemory> {
         Ok(Self { slots: copied(&self.slots)?, ..*self })
-    }
-
-    pub(super) fn size(&self) -> Size {
-        self.size
     }
 
     /// Slots with a fingerprint.

@@ -1,5 +1,6 @@
 //! Writes filters as a snapshot.
 
+use std::cell::LazyCell;
 use std::io::{self, Write};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -51,7 +52,8 @@ impl<'a> SnapshotWriter<'a> {
         self.header.length()
     }
 
-    /// Writes the bytes of the snapshot that begin at offset `start`. O(bytes of the whole snapshot).
+    /// Writes the bytes of the snapshot that begin at offset `start`. O(bytes); for the first and the last bytes all
+    /// segments are read.
     ///
     /// # Errors
     ///
@@ -60,10 +62,16 @@ impl<'a> SnapshotWriter<'a> {
         if start > self.length() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let (mut rest, tables) = (SkipWriter { out, skip: start }, self.header_and_tables());
-        rest.write_all(&tables)?;
-        let padding = self.header.first_segment() - self.header.tables_end();
-        rest.write_all(&vec![0; padding as usize])?;
+        // They take a checksum of every segment: what writes a part in the middle must not wait for them.
+        let tables = LazyCell::new(|| self.header_and_tables());
+        let front = self.header.first_segment();
+        let mut rest = SkipWriter { out, skip: start };
+        if start < front {
+            rest.write_all(&tables)?;
+            rest.write_all(&vec![0; (front - self.header.tables_end()) as usize])?;
+        } else {
+            rest.skip -= front;
+        }
         for segment in self.filters.iter().flat_map(|filter| packed_segments(filter)) {
             rest.write_all(segment)?;
         }
