@@ -170,9 +170,9 @@ fn a_billion_operations_agree_with_the_model() {
         let first = round << 20;
         counts.add_all(&run_cases(Size::Small, first..first + 1000));
         counts.add_all(&run_cases(Size::Medium, first..first + 100));
-        let ten = run_cases(Size::Large, first..first + 10);
-        counts.add_all(&ten);
-        large.add_all(&ten);
+        let of_this_round = run_cases(Size::Large, first..first + 20);
+        counts.add_all(&of_this_round);
+        large.add_all(&of_this_round);
         round += 1;
         println!(
             "{} operations in {:.0} s: {} inserts and removes, {} lookups",
