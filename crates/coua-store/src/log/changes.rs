@@ -5,8 +5,8 @@ use std::path::Path;
 use coua::KeyHash;
 use coua::window::{Change, ChangeLog, Generations, Window};
 
-use super::fields::{put_u32, put_u64, take_u32};
 use super::{Frame, Kind};
+use super::{put_u32, put_u64, take_u32};
 use crate::error::{Damage, Reason, StoreError};
 
 // Kinds of runs (docs/format.md, section 9).

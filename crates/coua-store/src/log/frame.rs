@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::fields::{put_u32, put_u64, take_u32, take_u64};
+use super::{put_u32, put_u64, take_u32, take_u64};
 use crate::error::Damage;
 
 pub(super) const MAGIC: [u8; 4] = *b"FRAM";

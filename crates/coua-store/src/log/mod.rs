@@ -4,7 +4,6 @@
 //! that commits them.
 
 mod changes;
-mod fields;
 mod frame;
 mod scan;
 mod torn;
@@ -17,7 +16,6 @@ use std::io::{self, Read};
 use crate::fs::positioned;
 
 pub(crate) use changes::{ChangeEncoder, Changes, LoggedChange, decode_changes, replay};
-pub(crate) use fields::{put_u32, take_u32};
 pub(crate) use frame::{Kind, MOST_PAYLOAD, TransactionDigest};
 pub(crate) use scan::{Frame, Scan};
 pub(crate) use write::{Log, Target, Transaction};
@@ -100,4 +98,28 @@ impl Source for File {
         }
         Ok(filled)
     }
+}
+
+/// Takes a little-endian field from the beginning of the bytes; `None` if they end before.
+pub(crate) fn take_u32(bytes: &mut &[u8]) -> Option<u32> {
+    take(bytes).map(u32::from_le_bytes)
+}
+
+/// [`take_u32`] for eight bytes.
+fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
+    take(bytes).map(u64::from_le_bytes)
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (field, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*field)
+}
+
+pub(crate) fn put_u32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
 }
