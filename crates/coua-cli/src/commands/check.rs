@@ -35,20 +35,15 @@ pub(crate) struct CheckArgs {
 }
 
 impl CheckArgs {
-    fn job(&self) -> Result<Job> {
+    /// Prints the records that are in the filter. The exit code is like grep's.
+    pub(crate) fn run(&self) -> Result<Exit> {
         let running = self.run.running(self.quiet.verbosity());
         let job = self.target.job(Op::Check, None, self.filter.spec(), running)?;
         let to = if self.count { Destinations::default() } else { Destinations::standard() };
-        Ok(Job { to, printed: Some(Seen::from(!self.invert)), ..job })
-    }
-
-    /// Prints the records that are in the filter. The exit code is like grep's.
-    pub(crate) fn run(&self) -> Result<Exit> {
-        let job = self.job()?;
         if self.count {
             Stream::Output.check_open()?;
         }
-        let run = Pass::of(job)?;
+        let run = Pass::of(Job { to, printed: Some(Seen::from(!self.invert)), ..job })?;
         let printed = run.printed();
         if let Some(number) = printed.filter(|_| self.count) {
             print(&format!("{number}\n"))?;

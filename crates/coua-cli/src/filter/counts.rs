@@ -1,6 +1,7 @@
 //! Operations on keys, and the counters of a run.
 
-use crate::key::{Answers, Seen};
+use crate::key::{MissingKey, Reason, Seen};
+use crate::pipeline::Batch;
 use crate::terminal::{FilterFigures, Report, Result, counted, grouped, known, significant};
 use coua::IfPresent;
 use serde::{Deserialize, Serialize};
@@ -46,32 +47,29 @@ pub(crate) struct Counts {
     /// Copies that were added.
     added: u64,
     /// Records that were in the filter, or count as seen.
-    pub(super) found: u64,
+    pub(crate) found: u64,
     /// Records that were not.
-    pub(super) new: u64,
+    pub(crate) new: u64,
     /// Items of the filter at the beginning.
     pub(super) items_before: u64,
 }
 
 impl Counts {
-    /// Counts the answers to a block.
-    pub(crate) fn record(&mut self, answers: &Answers) {
+    /// Counts the answers to a block, and its records that count as seen from the start.
+    pub(crate) fn record(&mut self, Batch { keys, answers, .. }: &Batch) {
         // Each key has either an answer or a number of copies.
         let absent = answers.counts.iter().filter(|count| **count == 0).count();
         self.new += answers.count(Seen::New) + absent as u64;
         self.found += answers.count(Seen::Repeat) + (answers.counts.len() - absent) as u64;
         self.added += answers.added;
+        let is_known = |it: &&MissingKey| it.reason == Reason::Known;
+        self.found += keys.missing_keys.iter().filter(is_known).count() as u64;
     }
 
     /// Records the items of the filter at the beginning of the run, unless it continues another.
     pub(crate) fn with_items_before(self, items: u64) -> Self {
         let items_before = if self == Self::default() { items } else { self.items_before };
         Self { items_before, ..self }
-    }
-
-    /// Adds records that count as seen from the start.
-    pub(crate) fn add_known(&mut self, records: u64) {
-        self.found += records;
     }
 
     /// The counter that the progress line shows after the records.
@@ -92,16 +90,6 @@ impl Counts {
             new: self.new + other.new,
             items_before: self.items_before.min(other.items_before),
         }
-    }
-
-    /// Records that were looked up.
-    pub(crate) fn answered(&self) -> u64 {
-        self.new + self.found
-    }
-
-    /// Records that were new.
-    pub(crate) fn new_records(&self) -> u64 {
-        self.new
     }
 
     /// The probable number of new records among the repeats, if known.

@@ -173,12 +173,7 @@ fn recognize(raw: &mut RawBytes) -> io::Result<(Option<&'static Compression>, Ve
     }
 }
 
-/// Whether a file is compressed, by its present first bytes.
-pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
-    compression_of(path).map(|found| found.is_some())
-}
-
-/// The name of a file's compression format, if it is compressed.
+/// The name of a file's compression format by its present first bytes, if it is compressed.
 pub(crate) fn compression_of(path: &Path) -> io::Result<Option<&'static str>> {
     let mut start = Vec::new();
     File::open(path)?.take(LONGEST_MAGIC).read_to_end(&mut start)?;

@@ -4,7 +4,7 @@ mod decompress;
 mod opened;
 mod reader;
 
-pub(crate) use decompress::{compression_of, is_compressed, last_bytes};
+pub(crate) use decompress::{compression_of, last_bytes};
 pub(crate) use opened::{Means, bytes_from};
 pub(crate) use reader::BlockReader;
 
@@ -229,7 +229,7 @@ impl Source {
     fn is_compressed(&self) -> bool {
         // Opening anything but a regular file has side effects.
         let is_regular = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.is_file());
-        matches!(self, Self::File(path) if is_regular(path) && is_compressed(path).unwrap_or(false))
+        matches!(self, Self::File(path) if is_regular(path) && matches!(compression_of(path), Ok(Some(_))))
     }
 
     /// Lets the next reader of standard input begin at this place again.

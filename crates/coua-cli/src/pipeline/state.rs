@@ -15,7 +15,10 @@ const MOST_GIANT_BYTES: usize = 64 << 20;
 /// The blocks in the pipeline, and the possible steps.
 pub(super) struct PipelineState<'o> {
     threads: usize,
-    source: BlockSource,
+    /// `None` while a thread reads, and at the end.
+    reader: Option<Box<BlockReader>>,
+    /// The result of reading, once it has ended.
+    end: Option<Result<()>>,
     /// One for each thread that may hash at the same time.
     hashing: Vec<Hashing>,
     pub(super) blocks: Blocks,
@@ -24,14 +27,6 @@ pub(super) struct PipelineState<'o> {
     giant_bytes: usize,
     /// No thread may begin a step.
     pub(super) has_ended: bool,
-}
-
-/// Where blocks come from.
-struct BlockSource {
-    /// `None` while a thread reads, and at the end.
-    reader: Option<Box<BlockReader>>,
-    /// The result of reading, once it has ended.
-    end: Option<Result<()>>,
 }
 
 /// Where answered blocks go.
@@ -101,7 +96,8 @@ impl<'o> PipelineState<'o> {
         let (outputs, answered) = (Some(outputs), VecDeque::new());
         Self {
             threads,
-            source: BlockSource { reader: Some(Box::new(reader)), end: None },
+            reader: Some(Box::new(reader)),
+            end: None,
             hashing: vec![hashing; threads],
             blocks: Blocks::new(prefetch.shards()),
             sink: BlockSink { outputs, answered, failure: None, spare: Vec::new() },
@@ -141,7 +137,7 @@ impl<'o> PipelineState<'o> {
 
     fn read_task(&mut self) -> Option<Task<'o>> {
         let may_read = self.may_read();
-        let reader = self.source.reader.take_if(|_| may_read)?;
+        let reader = self.reader.take_if(|_| may_read)?;
         Some(Task::Read(reader, self.sink.spare.pop().unwrap_or_default(), Ok(false)))
     }
 
@@ -188,9 +184,9 @@ impl<'o> PipelineState<'o> {
     fn record_read(&mut self, reader: Box<BlockReader>, batch: Batch, read: Result<bool>) {
         let (is_block, is_last) = (matches!(read, Ok(true)), batch.block.failure.is_some());
         if is_block && !is_last {
-            self.source.reader = Some(reader);
+            self.reader = Some(reader);
         } else {
-            self.source.end = Some(read.map(drop));
+            self.end = Some(read.map(drop));
         }
         if is_block && !self.has_ended {
             self.giant_bytes += if batch.block.is_giant() { batch.block.bytes.len() } else { 0 };
@@ -200,12 +196,12 @@ impl<'o> PipelineState<'o> {
 
     /// Whether the last block has been answered.
     pub(super) fn is_at_end(&self) -> bool {
-        self.blocks.len() == 0 && self.source.end.is_some()
+        self.blocks.len() == 0 && self.end.is_some()
     }
 
     /// The result of reading, after the last block has been answered.
     pub(super) fn end_of_input(&mut self) -> Result<()> {
-        self.source.end.take().unwrap_or(Ok(()))
+        self.end.take().unwrap_or(Ok(()))
     }
 
     /// Forbids new steps, and drops all blocks.

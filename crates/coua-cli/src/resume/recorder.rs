@@ -187,7 +187,7 @@ impl Recorder {
         let records = if self.is_resumable() {
             places.clone().map(|place| place.records).sum()
         } else {
-            counts.answered()
+            counts.new + counts.found
         };
         run.places = places.cloned().chain(synced).collect();
         if run.records != records {

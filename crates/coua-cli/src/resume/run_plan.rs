@@ -4,7 +4,7 @@
 //! its name how much was read, and checksums of that. So a job may get more inputs.
 
 use crate::filter::{Counts, Profile};
-use crate::input::is_compressed;
+use crate::input::compression_of;
 use crate::output::{OutputSpec, has_content};
 use crate::platform::Identity;
 use crate::runs::{CHANGED, Checksum, JobSpec, Place, Role, Run, Runs};
@@ -335,7 +335,7 @@ fn check_input(input: &Place) -> Result<(), String> {
     input.check()?;
     // The text was too short to be recognized as the beginning of compressed data.
     let was_text = matches!(input.sum, Checksum::Ends(_)) && input.offset > 0;
-    let is_compressed = was_text && is_compressed(&input.path).unwrap_or(false);
+    let is_compressed = was_text && matches!(compression_of(&input.path), Ok(Some(_)));
     if is_compressed { Err(CHANGED.to_owned()) } else { Ok(()) }
 }
 

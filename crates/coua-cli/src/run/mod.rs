@@ -9,7 +9,7 @@ pub(crate) use job::{InputPlan, Job, Running};
 
 use crate::filter::copies::{Copies, CopiesPass, SecondPassPlan, nothing_printed};
 use crate::filter::{Counts, NoRoom, Op, Profile, RunFilter, Stop, Summary};
-use crate::key::{Answers, Known, MissingKey, Reason, Seen};
+use crate::key::{Answers, Known, Reason, Seen};
 use crate::output::{Destinations, OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::{Batch, BlockHandler, Flow, Pipeline};
 use crate::record::Header;
@@ -236,10 +236,10 @@ fn report(
     if session.has_keys() {
         job.reading.hashing.keys.hints().iter().for_each(|hint| verbosity.say(hint));
     }
-    if counts.new_records() > 0 {
+    if counts.new > 0 {
         job.reading.hashing.known.hints().for_each(|hint| verbosity.say(hint));
     }
-    let known = job.reading.hashing.known.expected_wrongly_found(counts.new_records());
+    let known = job.reading.hashing.known.expected_wrongly_found(counts.new);
     summary.expected = summary.expected.map(|expected| expected + known);
     if let Ok(figures) = &summary.figures
         && let Some(beyond) = figures.beyond_capacity().filter(|_| op.inserts())
@@ -353,9 +353,7 @@ impl BlockHandler for Pass {
             recorder.enter(&batch.block)?;
         }
         let answered = self.filter.answer(self.job.op, batch);
-        self.counts.record(&batch.answers);
-        let is_known = |it: &&MissingKey| it.reason == Reason::Known;
-        self.counts.add_known(batch.keys.missing_keys.iter().filter(is_known).count() as u64);
+        self.counts.record(batch);
         self.select(batch);
         if let Err(stop) = answered {
             self.stop(batch, stop);
