@@ -1,7 +1,7 @@
 //! `coua plan`.
 
 use crate::args::value;
-use crate::filter::counts::dropped_in_stream;
+use crate::filter::dropped_in_stream;
 use crate::terminal::{
     Failure, Report, ReportFormat, Result, Verbosity, counted, print, significant, size,
 };

@@ -9,10 +9,9 @@
 //! That costs 1.5 times the time of `dedup`, and 9 bytes of memory a record; by the counts of `more` it would be 5 to 7 times
 //! the time.
 
-use crate::filter::counts::{Counts, Op, Summary, among_repeats};
 use crate::filter::memory::{self, HASH_BITS, stop_at_refusal};
 use crate::filter::spec::FilterSpec;
-use crate::filter::{NoRoom, Profile, RunFilter, Stop};
+use crate::filter::{Counts, NoRoom, Op, Profile, RunFilter, Stop, Summary, among_repeats};
 use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;

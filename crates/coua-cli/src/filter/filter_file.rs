@@ -3,9 +3,8 @@
 //! Readers need no lock: they see the last commit. Writers lock the file, one at a time.
 
 use crate::clock::{self, moment_text, time_for};
-use crate::filter::counts::{Counts, Op, Summary};
 use crate::filter::spec::{FilterSpec, Location, Secret};
-use crate::filter::{Profile, RunFilter, Stop, outdated_note};
+use crate::filter::{Counts, Op, Profile, RunFilter, Stop, Summary, outdated_note};
 use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, KeySpec, Seen};
 use crate::output::UsedFiles;

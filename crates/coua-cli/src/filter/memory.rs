@@ -5,9 +5,8 @@
 //! the answers are the same as with one thread.
 
 use crate::clock;
-use crate::filter::counts::{Counts, Op, Summary};
 use crate::filter::spec::FilterSpec;
-use crate::filter::{Profile, RunFilter, Stop, outdated_note};
+use crate::filter::{Counts, Op, Profile, RunFilter, Stop, Summary, outdated_note};
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;

@@ -8,17 +8,15 @@ mod block_keys;
 mod csv;
 mod fields;
 mod hashing;
-mod header;
 mod json;
 mod key_spec;
 mod normalize;
 mod regex;
 
 pub(crate) use block_keys::{Answers, BlockKeys, Group, Missing, MissingKey, Parts, Reason, Seen};
-pub(crate) use csv::{Choice, Column, Columns, Dialect};
+pub(crate) use csv::{Choice, Column, Columns, Dialect, Headers, Mixing};
 pub(crate) use fields::Fields;
 pub(crate) use hashing::{Done, Hashing, Known, KnownFilter, OnMissing, Shard, Wanted};
-pub(crate) use header::{Headers, Mixing};
 pub(crate) use json::Pointers;
 pub(crate) use key_spec::KeySpec;
 pub(crate) use normalize::{Normalize, UrlForm};

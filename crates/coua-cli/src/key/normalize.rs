@@ -28,14 +28,9 @@ impl From<Normalize> for Vec<String> {
             options if options.is_empty() => "url".to_owned(),
             options => format!("url={options}"),
         });
-        let given = |is_given: bool, word: &str| is_given.then(|| word.to_owned());
-        let all = [
-            given(ignore_case, "ignore-case"),
-            given(trim, "trim"),
-            given(unicode, "unicode"),
-            url,
-        ];
-        all.into_iter().flatten().collect()
+        let all = [(ignore_case, "ignore-case"), (trim, "trim"), (unicode, "unicode")];
+        let words = all.into_iter().filter(|(is_given, _)| *is_given);
+        words.map(|(_, word)| word.to_owned()).chain(url).collect()
     }
 }
 

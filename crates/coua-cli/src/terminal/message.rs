@@ -4,7 +4,7 @@
 //! would be lost without an error.
 
 use crate::platform;
-use crate::terminal::text::printable;
+use crate::terminal::report::printable;
 use coua::LoadError;
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;

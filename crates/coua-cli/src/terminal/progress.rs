@@ -2,7 +2,7 @@
 
 use crate::platform;
 use crate::terminal::Verbosity;
-use crate::terminal::text::{counted, grouped, size};
+use crate::terminal::report::{counted, grouped, size};
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

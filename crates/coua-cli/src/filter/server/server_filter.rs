@@ -10,8 +10,9 @@
 use super::description::{self, Description};
 use super::protocol::Value;
 use super::requests::{RemoteFilter, Request, key};
-use crate::filter::counts::{Counts, Op, Summary, among_repeats};
-use crate::filter::{Address, FilterSpec, NoRoom, Profile, RunFilter, Stop};
+use crate::filter::{
+    Address, Counts, FilterSpec, NoRoom, Op, Profile, RunFilter, Stop, Summary, among_repeats,
+};
 use crate::key::{Answers, KeySpec, Parts, Seen, Wanted};
 use crate::pipeline::Batch;
 use crate::terminal::{Failure, FilterFigures, Report, ReportFormat, Result, Verbosity};
