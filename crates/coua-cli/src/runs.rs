@@ -232,6 +232,8 @@ impl Runs {
     }
 }
 
+// Positions in files, with checksums of what comes before.
+
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;
 

@@ -1,4 +1,5 @@
-//! The filter of a run: in memory, in a file, or on a server. The callers do not know which.
+//! The filter of a run: in memory, in a file, or on a server. The callers do not know which. And the counters of a run,
+//! with how many new records a filter mistakes for repeats.
 
 pub(crate) mod copies;
 pub(crate) mod filter_file;
@@ -348,6 +349,9 @@ impl Summary {
         Self { figures: Ok(figures), hash_bits, expected }
     }
 }
+
+// A filter that remembers H bits of every hash distinguishes C = 2^H hashes. With n of them in it, a new record is
+// mistaken for a repeat with probability r = n / C, and passes with probability 1 - r.
 
 /// Shares of all hashes below this value are small.
 const SMALL: f64 = 1e-3;
