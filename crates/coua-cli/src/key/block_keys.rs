@@ -28,13 +28,6 @@ pub(crate) enum Missing {
     Time(String),
 }
 
-impl Missing {
-    /// Whether only the time is missing.
-    pub(crate) fn is_about_time(&self) -> bool {
-        matches!(self, Self::Time(_))
-    }
-}
-
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -249,16 +249,6 @@ impl InputPlan {
         KeySpec { find: self.find.clone(), parts: keys.parts(), normalize: keys.normalize.clone() }
     }
 
-    /// The reason why nothing was found in a filter, if an option may be missing.
-    pub(super) fn missing_finders(&self) -> Option<String> {
-        self.key_spec().missing_finders(self.stored.as_ref()?)
-    }
-
-    /// How the keys of this run differ from those of the filter that they are added to.
-    pub(super) fn other_finders(&self) -> Option<String> {
-        self.key_spec().other_finders(self.stored.as_ref()?)
-    }
-
     /// Surveys all inputs, and checks the headers of CSV files.
     pub(super) fn survey(&self, mixing: Mixing) -> Result<Survey> {
         let inputs = self.inputs.survey()?;

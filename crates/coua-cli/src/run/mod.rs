@@ -246,12 +246,15 @@ fn report(
     {
         verbosity.say(format_args!("{name}: {beyond}"));
     }
-    let hint = job.reading.missing_finders();
+    let (own, stored) = (job.reading.key_spec(), job.reading.stored.as_ref());
+    let hint = stored.and_then(|stored| own.missing_finders(stored));
     let nothing = counts.nothing_found(op).filter(|_| job.wants_found() || hint.is_some());
     if let Some(nothing) = nothing {
         let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
         verbosity.say(format_args!("{name}: {nothing}{hint}"));
-    } else if let Some(other) = job.reading.other_finders().filter(|_| op.inserts()) {
+    } else if let Some(stored) = stored.filter(|_| op.inserts())
+        && let Some(other) = own.other_finders(stored)
+    {
         verbosity.say(format_args!("{name}: {other}"));
     }
     if let Some(format) = job.running.figures {

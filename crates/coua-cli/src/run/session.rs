@@ -2,7 +2,7 @@
 
 use crate::filter::{Op, Profile};
 use crate::input::{Means, Survey};
-use crate::key::{Hashing, Reason, Seen};
+use crate::key::{Hashing, Missing, Reason, Seen};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::terminal::{
@@ -47,7 +47,7 @@ impl KeyCensus {
         for it in keys.missing_keys.iter().take_while(|it| it.record < place) {
             let Reason::Missing(missing) = &it.reason else { continue };
             self.without_key += 1;
-            self.lacks_more |= !missing.is_about_time();
+            self.lacks_more |= !matches!(missing, Missing::Time(_));
             let words = || format!("{}: {missing}", block.record_name(it.record));
             self.first.get_or_insert_with(words);
         }
