@@ -69,7 +69,8 @@ pub(super) struct KeyArgs {
     /// JSON pointer to the key, such as /user/id
     ///
     /// As in RFC 6901. The key is the content of a string, or the JSON text of another value, so 1 and "1" are one key;
-    /// blanks, the order of members and unnecessary escapes are ignored. Null counts as absent.
+    /// blanks, the order of members and unnecessary escapes are ignored. Of members with one name, the last counts. Null
+    /// counts as absent.
     #[arg(long, value_name = "POINTER", group = "finder")]
     pub(super) json: Vec<String>,
 
@@ -97,7 +98,7 @@ pub(super) struct KeyArgs {
     /// A URL begins with a scheme and `://`. It is normalized by the WHATWG URL standard and RFC 3986 (case of scheme
     /// and host, default ports, `.` and `..`, percent-encoding), and the fragment (`#...`) and a dot at the end of the
     /// host name are removed. OPTIONS, separated by commas, ignore more: the order of parameters (`sort-query`),
-    /// parameters called NAME, in which `*` matches anything (`drop=NAME`), the values and order of parameters (`shape`),
+    /// parameters called NAME as the URL spells it, with `*` for anything (`drop=NAME`), the values and order of parameters (`shape`),
     /// the scheme, a leading `www.` or a slash at the end of the path (`no-scheme`, `no-www`, `no-slash`).
     /// `keep-fragment` keeps the fragment.
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Print each record the first time it is seen
 ///
 /// A record is a line, a CSV row or a JSON object; its key is the whole record,
-/// or a part of it. Records keep their order and are printed unchanged. Nothing
+/// or a part of it. A byte order mark before a record is ignored. Records keep their order and are printed unchanged. Nothing
 /// is sorted, and the number of records need not be known.
 ///
 ///   coua dedup log                                           each line once

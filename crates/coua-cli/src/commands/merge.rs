@@ -116,13 +116,17 @@ fn remembered(
     Ok(remembered)
 }
 
-/// The key options of the first filter that stores them. Returns an error if those of another one differ.
+/// The key options of the first filter that stores them, with those that select keys of the first that has some. Returns
+/// an error if the keys of another one differ.
 fn common_keys(files: &[PathBuf], all: &[FilterNotes]) -> Result<Option<KeySpec>> {
     let mut common: Option<(&Path, KeySpec)> = None;
     for (path, notes) in files.iter().zip(all) {
         let Some(keys) = KeySpec::of(notes, path.display())? else { continue };
         let (first, common) = common.get_or_insert_with(|| (path, keys.clone()));
         common.check_same(first.display(), &keys, path.display())?;
+        if common.find.is_empty() {
+            common.find = keys.find;
+        }
     }
     Ok(common.map(|(_, keys)| keys))
 }

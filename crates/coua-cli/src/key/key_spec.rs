@@ -115,11 +115,15 @@ impl KeySpec {
 
     /// How the keys of a run were selected that go to a filter with keys that were selected otherwise.
     pub(crate) fn other_finders(&self, filters: &Self) -> Option<String> {
-        let [ours, theirs] = [self, filters].map(Self::finders);
-        let are_other = ours != theirs && !ours.is_empty() && !theirs.is_empty();
-        are_other.then(|| {
-            format!("its keys were selected with {theirs}, and those of this run with {ours}")
-        })
+        let [ours, theirs] = [self, filters].map(|keys| {
+            let of_keys = |option: &&str| !OF_RECORDS.contains(option);
+            let options: Vec<_> = keys.find.keys().map(String::as_str).filter(of_keys).collect();
+            match keys.options(&options) {
+                finders if finders.is_empty() => "are whole records".to_owned(),
+                finders => format!("were selected with {finders}"),
+            }
+        });
+        (ours != theirs).then(|| format!("its keys {theirs}, and those of this run {ours}"))
     }
 
     /// The options that select keys, as on the command line.

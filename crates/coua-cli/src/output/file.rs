@@ -97,17 +97,25 @@ impl Output {
         }
     }
 
-    /// Empties a named file.
+    /// Empties a named file. Goes to the end of one that the shell opened for appending.
     pub(super) fn empty(&mut self) -> Result<()> {
-        let is_emptied = self.path.is_some() && self.regular.is_some();
-        if is_emptied { self.set_length(0) } else { Ok(()) }
+        match self.path {
+            Some(_) if self.regular.is_some() => self.set_length(0),
+            None if platform::appends(&self.file) => self.append(),
+            _ => Ok(()),
+        }
     }
 
-    /// Goes to the end of a named file. If its last record lacks a separator, that is written first.
+    /// Goes to the end of a file. If its last record lacks a separator, that is written first.
     pub(super) fn append(&mut self) -> Result<()> {
-        let Some(path) = self.path.as_ref().filter(|_| self.regular.is_some()) else {
+        let is_standard = self.name == Stream::Output.name();
+        let name = Path::new(if is_standard { "/dev/stdout" } else { &self.name });
+        let path = self.path.as_deref().unwrap_or(name);
+        // What the shell has opened may be unreadable.
+        let is_unknown = self.path.is_none() && File::open(path).is_err();
+        if self.regular.is_none() || is_unknown {
             return Ok(());
-        };
+        }
         self.file.seek(SeekFrom::End(0)).map_err(|error| Failure::io(&self.name, &error))?;
         let end = self.separator.bytes();
         let last = last_bytes(path, end.len()).map_err(|error| {

@@ -443,3 +443,19 @@ fn an_output_of_comments_only_gets_a_header() {
         }
     }
 }
+
+/// A record would be glued to the torn one of a killed run, and is remembered.
+#[test]
+fn a_record_behind_a_torn_one_begins_a_line() {
+    let folder = Folder::new();
+    for (before, after) in [("torn", "torn\na\n"), ("whole\n", "whole\na\n"), ("", "a\n")] {
+        for redirection in [">> all", "-o /dev/fd/3 3>> all"] {
+            folder.file("all", before);
+            shell(folder.path(), &format!("echo a | $COUA dedup {redirection}")).good();
+            assert_eq!(folder.read("all"), after.as_bytes(), "{redirection}");
+        }
+    }
+    let script = "seq 1000 | gzip | head -c 1000 > torn; echo a | $COUA dedup --filter f --compress gz >> torn";
+    let refused = shell(folder.path(), script);
+    assert!(refused.code == Some(2) && refused.stderr.contains("cannot be appended to: "));
+}

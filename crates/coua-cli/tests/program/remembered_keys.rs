@@ -118,7 +118,6 @@ fn a_finder_that_was_forgotten_is_named() {
         ("1\n", &["check", "f"][..]),
         ("{\"id\":3}\n", &["check", "-v", "--json", "/id", "f"]),
         ("x,1\n", &["check", "--csv", "2", "f"]),
-        ("1\n2\n", &["dedup", "--filter", "f"]),
     ] {
         let run = with(&folder, text, args);
         assert_eq!(run.stderr, "", "{args:?}");
@@ -130,11 +129,17 @@ fn another_finder_is_told_when_records_are_added() {
     let folder = Folder::new();
     let text = "id,n\n1,2\n2,3\n";
     with(&folder, text, &["add", "f", "--csv", "id"]).good();
-    let note = "its keys were selected with --csv id, and those of this run with --csv n";
-    let note = format!("coua: {}: {note}\n", folder.join("f"));
+    let of = |ours: &str| {
+        let theirs = "its keys were selected with --csv id, and those of this run";
+        format!("coua: {}: {theirs} {ours}\n", folder.join("f"))
+    };
+    let note = of("were selected with --csv n");
     let run = with(&folder, text, &["dedup", "--filter", "f", "--csv", "n"]);
     assert_eq!((run.stdout, run.stderr), (b"id,n\n2,3\n".to_vec(), note.clone()));
     assert_eq!(with(&folder, text, &["add", "f", "--csv", "n"]).stderr, note);
+    let forgotten = of("are whole records");
+    assert_eq!(with(&folder, "9\n", &["add", "f"]).stderr, forgotten);
+    assert_eq!(with(&folder, "1\n8,x\n", &["dedup", "--filter", "f"]).stderr, forgotten);
     for args in [&["check", "f", "--csv", "n"][..], &["dedup", "--filter", "f", "--csv", "id"]] {
         assert_eq!(with(&folder, text, args).stderr, "", "{args:?}");
     }
@@ -280,4 +285,17 @@ fn a_run_that_fails_says_nothing_of_keys() {
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     with(&folder, "Anna\n", &["add", "f"]).good();
     assert_eq!(with(&folder, "ANNA\nAnna\n", &["check", "f"]).text(), "Anna\n");
+}
+
+/// Which filter is named first does not matter.
+#[test]
+fn a_merged_filter_remembers_how_keys_were_selected() {
+    let folder = Folder::new();
+    with(&folder, "other\n", &["add", &folder.join("plain")]).good();
+    with(&folder, "id,n\n1,a\n", &["add", &folder.join("rows"), "--csv", "id"]).good();
+    for (order, to) in [(["plain", "rows"], "p"), (["rows", "plain"], "r")] {
+        run_in(&folder, &[&["merge", "-o", to][..], &order].concat()).good();
+        let told = with(&folder, "1,a\n", &["check", &folder.join(to)]).stderr;
+        assert!(told.contains("its keys were selected with --csv id; add that"), "{told}");
+    }
 }
