@@ -86,7 +86,7 @@ fn written(
 ) -> PyResult<State> {
     // Before the file is created, so that a failure leaves none.
     let new = if lock.is_new() { Some(wanted.build()?) } else { None };
-    let store = py.detach(|| options.write_locked(lock, new.map(|new| || new)));
+    let store = py.detach(|| options.write_locked(lock, new));
     store.map(|store| State::Written(Box::new(store))).map_err(|error| error::store(&error))
 }
 

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn coua_store_open(
         }?;
         // What cannot be built leaves no file.
         let new = if lock.is_new() { Some(wanted.requirements.build()?) } else { None };
-        let store = Options::new().key(wanted.key).write_locked(lock, new.map(|new| || new))?;
+        let store = Options::new().key(wanted.key).write_locked(lock, new)?;
         wanted.check(store.filter())?;
         Ok(State::Written(Box::new(store)).into())
     })

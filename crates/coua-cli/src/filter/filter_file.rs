@@ -195,9 +195,8 @@ impl LockedFile {
     /// Opens the filter in the file, which must agree with `wanted`; without a file, builds a new filter from `wanted`.
     pub(crate) fn open_or_build(self, wanted: &FilterSpec, inputs: &Survey) -> Result<FileFilter> {
         if self.lock.is_new() {
-            let filter = wanted.build()?;
             let options = Options::new().key(wanted.secret.key()?);
-            let store = options.write_locked(self.lock, Some(move || filter));
+            let store = options.write_locked(self.lock, Some(wanted.build()?));
             let store = store.map_err(|error| failed(self.name.clone(), &error))?;
             return FileFilter::new(store, self.name);
         }
@@ -211,8 +210,7 @@ impl LockedFile {
     pub(crate) fn open(self, options: Options, secret: &Secret) -> Result<FileFilter> {
         platform::explain_shortened(self.lock.target());
         let options = options.key(secret.key()?);
-        let (store, name) =
-            (options.write_locked(self.lock, None::<fn() -> Generations>), self.name);
+        let (store, name) = (options.write_locked(self.lock, None), self.name);
         let store = store.map_err(|error| failed(name.clone(), &error))?;
         let mut filter = FileFilter::new(store, name.clone())?;
         check_key(secret, filter.content().hasher(), &name)?;

@@ -52,7 +52,7 @@ impl Options {
     /// [`StoreError`] if there is no filter, or it cannot be read or written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let lock = Lock::take_existing(path.as_ref(), self.wait)?;
-        self.write_locked(lock, None::<fn() -> Generations>)
+        self.write_locked(lock, None)
     }
 
     /// Opens the filter at `path` for writing, or creates it with `build`. The first commit writes it.
@@ -65,25 +65,20 @@ impl Options {
         path: impl AsRef<Path>,
         build: impl FnOnce() -> F,
     ) -> Result<Store, StoreError> {
-        self.write_locked(Lock::take(path.as_ref(), self.wait)?, Some(build))
+        let lock = Lock::take(path.as_ref(), self.wait)?;
+        let new = lock.is_new().then(|| build().into());
+        self.write_locked(lock, new)
     }
 
-    /// [`write`](Self::write), or [`create`](Self::create) if `build` is given, with a lock that
-    /// was taken before.
+    /// Opens the filter of a lock that was taken before for writing. If there is none, the first commit writes `new`.
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write) and [`create`](Self::create).
-    pub fn write_locked<F: Into<Generations>, B: FnOnce() -> F>(
-        &self,
-        lock: Lock,
-        build: Option<B>,
-    ) -> Result<Store, StoreError> {
+    /// As [`write`](Self::write); [`StoreError`] for a missing filter only without `new`.
+    pub fn write_locked(&self, lock: Lock, new: Option<Generations>) -> Result<Store, StoreError> {
         clear_temporary(lock.target());
-        match build {
-            Some(build) if lock.is_new() => {
-                Store::begin(self, lock, build().into(), Notes::default())
-            }
+        match new {
+            Some(filter) if lock.is_new() => Store::begin(self, lock, filter, Notes::default()),
             _ => {
                 let state = State::of(self.loading, KEY_BYTES, lock.file(), lock.target())?;
                 Store::resume(self, lock, state)

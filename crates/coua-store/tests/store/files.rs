@@ -105,7 +105,7 @@ fn one_writer_at_a_time_and_readers_beside() {
     drop(store);
     let lock = Lock::take(&path, Wait::No).unwrap();
     assert!(hasty.write(&path).is_err());
-    let store = hasty.write_locked(lock, None::<fn() -> CuckooFilter>).unwrap();
+    let store = hasty.write_locked(lock, None).unwrap();
     assert!(store.filter().contains("a"));
 }
 
