@@ -120,7 +120,7 @@ impl Splitter {
 
     /// Whether the bytes so far end inside quotes.
     pub(crate) fn inside_quotes(&self) -> bool {
-        matches!(self, Self::Csv(quotes) if quotes.are_open())
+        matches!(self, Self::Csv(quotes) if quotes.place == QuoteState::Quoted)
     }
 }
 
@@ -155,11 +155,6 @@ impl Quotes {
     fn new(comma: u8, comment: Option<Arc<[u8]>>) -> Self {
         let (place, marked) = (QuoteState::RecordStart, Some(0));
         Self { comma, comment, place, marked, stray: None }
-    }
-
-    /// Whether the bytes so far end inside quotes.
-    fn are_open(&self) -> bool {
-        self.place == QuoteState::Quoted
     }
 
     /// Appends to `ends` the end of every record completed in `bytes[from..]`, and returns where to continue.

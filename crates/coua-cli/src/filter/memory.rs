@@ -172,7 +172,7 @@ fn merge_found(division: Division, keys: &BlockKeys, answers: &mut Answers) -> O
             found.truncate(nth);
             return Some(shard);
         };
-        found[nth] = Seen::from(*outcome);
+        found[nth] = Seen::from(*outcome == Insertion::AlreadyPresent);
     }
     None
 }

@@ -202,12 +202,6 @@ impl From<bool> for Seen {
     }
 }
 
-impl From<Insertion> for Seen {
-    fn from(insertion: Insertion) -> Self {
-        Self::from(insertion == Insertion::AlreadyPresent)
-    }
-}
-
 /// The answers to a block. They are recycled with it.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
@@ -265,7 +259,8 @@ impl Answers {
     /// Records the outcomes of a filter, up to the first key for which there was no room.
     pub(crate) fn record(&mut self, outcomes: &[Insertion], result: Result<(), BatchFull>) {
         let done = result.map_or_else(|stopped| stopped.done, |()| outcomes.len());
-        self.found.extend(outcomes.iter().take(done).copied().map(Seen::from));
+        let is_there = |outcome: &Insertion| *outcome == Insertion::AlreadyPresent;
+        self.found.extend(outcomes.iter().take(done).map(is_there).map(Seen::from));
     }
 
     /// The number of keys with this answer.

@@ -60,11 +60,6 @@ impl Column {
         self
     }
 
-    /// Whether a header has the column's name.
-    fn is_named_in(&self, header: &[&[u8]]) -> bool {
-        header.contains(&self.name.as_bytes())
-    }
-
     /// The places of the column in a header, or the reason why it has none there.
     fn places(&self, header: &[&[u8]]) -> Result<Vec<Item>, String> {
         let places = |wanted: &str| {
@@ -320,7 +315,7 @@ impl Columns {
         let trim = self.dialect.trims_names;
         let names = self.row.fields().map(|name| if trim { name.trim_ascii() } else { name });
         let names: Vec<&[u8]> = names.collect();
-        let names_all = self.named().all(|column| column.is_named_in(&names));
+        let names_all = self.named().all(|column| names.contains(&column.name.as_bytes()));
         if !self.need_header() && (self.highest_number() <= fields || !names_all) {
             return Ok(None);
         }
@@ -332,11 +327,6 @@ impl Columns {
             order_by_name(&mut places, &names)?;
         }
         Ok(Some(places))
-    }
-
-    /// The names in the header that was resolved last.
-    fn names(&self) -> Vec<&[u8]> {
-        self.row.fields().collect()
     }
 
     /// The highest number among the named columns.
@@ -503,7 +493,7 @@ impl Headers {
     /// The names in the header that was read last, after the one that is added.
     fn names(&self) -> Names {
         let added = self.added.map(str::as_bytes);
-        let all: Vec<&[u8]> = added.into_iter().chain(self.columns.names()).collect();
+        let all: Vec<&[u8]> = added.into_iter().chain(self.columns.row.fields()).collect();
         Names { digest: digest(all.iter().copied()), shown: shown(&all) }
     }
 }

@@ -114,7 +114,7 @@ impl<'o> PipelineState<'o> {
 
     /// Whether there is room for another block.
     fn may_read(&self) -> bool {
-        let is_room = self.blocks.len() + self.sink.answered.len() < self.most_blocks();
+        let is_room = self.blocks.stages.len() + self.sink.answered.len() < self.most_blocks();
         is_room && self.giant_bytes <= MOST_GIANT_BYTES
     }
 
@@ -131,7 +131,7 @@ impl<'o> PipelineState<'o> {
         let task = self.write_task().or_else(|| self.blocks.shard_task().map(Task::Shard));
         let task = task.or_else(|| self.hash_task());
         // Reading may wait for input, while a block waits for this thread.
-        let may_read = is_other || self.blocks.len() == 0;
+        let may_read = is_other || self.blocks.stages.is_empty();
         task.or_else(|| may_read.then(|| self.read_task()).flatten())
     }
 
@@ -190,13 +190,13 @@ impl<'o> PipelineState<'o> {
         }
         if is_block && !self.has_ended {
             self.giant_bytes += if batch.block.is_giant() { batch.block.bytes.len() } else { 0 };
-            self.blocks.push(batch);
+            self.blocks.stages.push_back(BlockStage::Read(batch));
         }
     }
 
     /// Whether the last block has been answered.
     pub(super) fn is_at_end(&self) -> bool {
-        self.blocks.len() == 0 && self.end.is_some()
+        self.blocks.stages.is_empty() && self.end.is_some()
     }
 
     /// The result of reading, after the last block has been answered.
@@ -207,7 +207,7 @@ impl<'o> PipelineState<'o> {
     /// Forbids new steps, and drops all blocks.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
-        self.blocks.end();
+        self.blocks.stages.clear();
         self.sink.answered.clear();
     }
 }
@@ -247,10 +247,6 @@ impl Blocks {
         Self { stages: VecDeque::new(), first: 0, unhashed: 0, shards: vec![Some(0); shards] }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.stages.len()
-    }
-
     /// The oldest block, if it can be answered.
     pub(super) fn next_ready(&mut self) -> Option<Batch> {
         let Some(BlockStage::Ready(batch)) = self.stages.front_mut() else { return None };
@@ -258,11 +254,6 @@ impl Blocks {
         self.stages.pop_front();
         self.first += 1;
         Some(batch)
-    }
-
-    /// Adds a block that was read.
-    pub(super) fn push(&mut self, batch: Batch) {
-        self.stages.push_back(BlockStage::Read(batch));
     }
 
     /// The number of blocks that no thread has begun to hash.
@@ -320,11 +311,6 @@ impl Blocks {
                 *stage = BlockStage::Ready(mem::take(batch));
             }
         }
-    }
-
-    /// Drops all blocks, because a reading thread may wait for their memory.
-    pub(super) fn end(&mut self) {
-        self.stages.clear();
     }
 
     /// The block with this number, unless all have been dropped.
