@@ -70,18 +70,12 @@ pub(crate) struct Survey {
     pub(crate) total_bytes: Option<u64>,
     /// The estimated number of decompressed bytes.
     pub(crate) unpacked_bytes: Option<u64>,
-    files: HashSet<Identity>,
+    /// The regular files among the inputs, and the list of their names.
+    pub(crate) files: HashSet<Identity>,
 }
 
 /// Estimated bytes of records per byte of a compressed input.
 const UNPACKED: u64 = 4;
-
-impl Survey {
-    /// Whether a file is one of the inputs.
-    pub(crate) fn contains(&self, file: Identity) -> bool {
-        self.files.contains(&file)
-    }
-}
 
 impl Inputs {
     /// `-` is standard input.

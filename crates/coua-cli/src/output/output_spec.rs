@@ -260,7 +260,7 @@ impl UsedFiles {
         };
         // To records, the shell lets the program append.
         let is_damaged = |own: &PathBuf| path.is_some() || is_filter(own);
-        let what = if file.is_some_and(|file| self.inputs.contains(file)) {
+        let what = if file.is_some_and(|file| self.inputs.files.contains(&file)) {
             "is also an input"
         } else if self.filter.iter().any(is_one) {
             "is also the filter file"
@@ -291,8 +291,9 @@ impl UsedFiles {
 
     /// Returns an error if the filter, which changes, is an input.
     pub(crate) fn refuse_changed_input(&self) -> Result<()> {
-        let is_input =
-            |path: &&PathBuf| Identity::at(path).is_some_and(|file| self.inputs.contains(file));
+        let is_input = |path: &&PathBuf| {
+            Identity::at(path).is_some_and(|file| self.inputs.files.contains(&file))
+        };
         self.filter.iter().find(is_input).map_or(Ok(()), |path| {
             let reason = "is the filter file, which this run changes; choose another input";
             Err(Failure::at(path.display(), reason))

@@ -94,7 +94,7 @@ impl<'o> Schedule<'o> {
             if ready.is_some() || state.has_ended || state.is_at_end() {
                 self.wake();
                 return match ready {
-                    None if !state.has_ended => state.end_of_input().map(|()| None),
+                    None if !state.has_ended => state.end.take().unwrap_or(Ok(())).map(|()| None),
                     ready => Ok(ready),
                 };
             }

@@ -18,7 +18,7 @@ pub(super) struct PipelineState<'o> {
     /// `None` while a thread reads, and at the end.
     reader: Option<Box<BlockReader>>,
     /// The result of reading, once it has ended.
-    end: Option<Result<()>>,
+    pub(super) end: Option<Result<()>>,
     /// One for each thread that may hash at the same time.
     hashing: Vec<Hashing>,
     pub(super) blocks: Blocks,
@@ -197,11 +197,6 @@ impl<'o> PipelineState<'o> {
     /// Whether the last block has been answered.
     pub(super) fn is_at_end(&self) -> bool {
         self.blocks.stages.is_empty() && self.end.is_some()
-    }
-
-    /// The result of reading, after the last block has been answered.
-    pub(super) fn end_of_input(&mut self) -> Result<()> {
-        self.end.take().unwrap_or(Ok(()))
     }
 
     /// Forbids new steps, and drops all blocks.
