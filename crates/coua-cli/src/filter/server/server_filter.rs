@@ -407,10 +407,11 @@ impl RemoteFilter {
 
     /// The commands that do `op`, each with the places of its keys: keys of one shard, in their order.
     fn batches(&self, op: Op, keys: &[&[u8]]) -> Vec<(Vec<usize>, Request)> {
-        let (hasher, count) = (KeyHasher::default(), self.keys.len() as u32);
-        let shards: Vec<_> = keys.iter().map(|key| hasher.hash(key).share(count)).collect();
-        let mut places: Vec<_> = (0..keys.len()).collect();
-        places.sort_by_key(|place| shards[*place]);
+        let (hasher, shards) = (KeyHasher::default(), self.keys.len() as u32);
+        let mut places = vec![Vec::new(); self.keys.len()];
+        for (place, key) in keys.iter().enumerate() {
+            places[hasher.hash(key).share(shards) as usize].push(place);
+        }
         let name = match op {
             Op::Dedup | Op::AddNew => "INSERTNX",
             Op::Add => "INSERT",
@@ -419,14 +420,15 @@ impl RemoteFilter {
             Op::Count => "MCOUNT",
         };
         let options: &[&[u8]] = if op.inserts() { &[b"NOCREATE", b"ITEMS"] } else { &[] };
-        let batch = |places: &[usize]| {
-            let items = places.iter().map(|place| keys[*place]);
-            let arguments: Vec<_> = options.iter().copied().chain(items).collect();
-            let key = &self.keys[shards[places[0]] as usize];
-            (places.to_vec(), self.request(name, key, &arguments))
-        };
-        let alike = places.chunk_by(|place, next| shards[*place] == shards[*next]);
-        alike.flat_map(|places| places.chunks(MOST_KEYS)).map(batch).collect()
+        let mut batches = Vec::new();
+        for (key, places) in zip(&self.keys, &places) {
+            for places in places.chunks(MOST_KEYS) {
+                let items = places.iter().map(|place| keys[*place]);
+                let arguments: Vec<_> = options.iter().copied().chain(items).collect();
+                batches.push((places.to_vec(), self.request(name, key, &arguments)));
+            }
+        }
+        batches
     }
 }
 
