@@ -24,6 +24,8 @@ pub(super) struct HashList {
     capacity: u16,
     /// The number of different hashes, if the filter does not grow.
     distinct: u16,
+    /// The filter does not grow, and its hashes do not fit into its table: nothing was removed since that was tried.
+    pub(super) has_no_table: bool,
     pub(super) hints: Hints,
     /// Increases with every change of the filter; not saved.
     pub(super) changes: u16,
@@ -45,6 +47,7 @@ impl HashList {
         let mut list = Self {
             hash_key: spec.hash_key,
             distinct: 0,
+            has_no_table: false,
             hashes,
             capacity: spec.capacity as u16,
             hints: spec.hints,
@@ -102,7 +105,7 @@ impl HashList {
     pub(super) fn push(&mut self, hash: KeyHash, limit: Option<u64>) -> Result<bool, CommandError> {
         let is_full = self.hints.expansion == 0 && self.len() >= self.capacity();
         // In a table, copies beyond a bucket's worth take no slots.
-        if is_full && self.distinct > self.capacity / 2 {
+        if is_full && (self.has_no_table || self.distinct > self.capacity / 2) {
             return Err(CommandError::Full);
         }
         if is_full || self.len() == MOST_LISTED {
@@ -147,6 +150,7 @@ impl HashList {
         let is_fixed = self.hints.expansion == 0;
         let kept = if is_fixed { self.capacity() } else { self.len().saturating_sub(1) };
         let removed = self.hashes.remove(hash.to_u64(), kept);
+        self.has_no_table &= !removed;
         if removed && is_fixed && self.count_hash(hash) == 0 {
             self.distinct -= 1;
         }

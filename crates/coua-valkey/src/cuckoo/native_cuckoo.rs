@@ -123,10 +123,11 @@ impl NativeCuckoo {
             outcomes.extend(pushed.into_iter().map(outcome));
         }
         let mut rest = all[outcomes.len()..].iter();
+        let mut no_table = None;
         while matches!(self.form, Form::List(_))
             && let Some(&hash) = rest.next()
         {
-            outcomes.push(self.insert_hash(hash, if_present, limit));
+            outcomes.push(self.insert_hash(hash, if_present, limit, &mut no_table));
         }
         let rest = rest.as_slice();
         match &mut self.form {
@@ -143,18 +144,26 @@ impl NativeCuckoo {
     }
 
     /// Inserts into the list while it has room, then converts it to a table. If that fails, absent items are
-    /// refused.
-    fn insert_hash(&mut self, hash: KeyHash, if_present: IfPresent, limit: Option<u64>) -> Outcome {
+    /// refused, and `no_table` tells why: to try it for each item of a command would take a millisecond each.
+    fn insert_hash(
+        &mut self,
+        hash: KeyHash,
+        if_present: IfPresent,
+        limit: Option<u64>,
+        no_table: &mut Option<CommandError>,
+    ) -> Outcome {
         if let Form::List(list) = &mut self.form {
             if if_present == IfPresent::Skip && list.count_hash(hash) > 0 {
                 return Outcome::Present;
             }
             let grown = match list.push(hash, limit) {
                 Ok(true) => return Outcome::Inserted,
+                Ok(false) if let Some(refusal) = no_table => Err(refusal.clone()),
                 Ok(false) => self.become_table(limit),
-                Err(refusal) => Err(refusal),
+                Err(refusal) => return Outcome::Refused(refusal),
             };
             if let Err(refusal) = grown {
+                *no_table = Some(refusal.clone());
                 return Outcome::Refused(refusal);
             }
         }
@@ -176,8 +185,10 @@ impl NativeCuckoo {
     fn become_table(&mut self, limit: Option<u64>) -> Result<(), CommandError> {
         /// Bytes that the next item may need beside the table.
         const FOR_ONE: u64 = 64;
-        let Form::List(list) = &self.form else { return Ok(()) };
-        let mut table = Table::new(list.to_table()?, list.hints);
+        let Form::List(list) = &mut self.form else { return Ok(()) };
+        let filter = list.to_table();
+        list.has_no_table = filter.as_ref().is_err_and(|why| *why == CommandError::Full);
+        let mut table = Table::new(filter?, list.hints);
         table.changes = list.changes;
         CommandError::check_bytes(table.memory_bytes() + FOR_ONE, limit)?;
         self.form = Form::Table(table);
@@ -302,7 +313,7 @@ impl NativeCuckoo {
         limit: Option<u64>,
     ) -> Outcome {
         let hash = self.hasher().hash(item);
-        let outcome = self.insert_hash(hash, if_present, limit);
+        let outcome = self.insert_hash(hash, if_present, limit, &mut None);
         if outcome.is_in() {
             self.after_change();
         }

@@ -3,6 +3,8 @@
 //!
 //! The words depend only on the hashes, not on the order of insertions and removals.
 
+use std::ops::Range;
+
 use coua::KeyHash;
 use coua_image::{HashLayout, ListedHashes, bits_at};
 
@@ -17,10 +19,9 @@ pub(super) struct SortedHashes {
     bits: u8,
 }
 
-/// Where a hash is, or would be: its index, and its place among the ones and zeros.
-#[derive(Clone, Copy)]
-struct HashPlace {
-    number: usize,
+/// The hashes with the same bits: their indices, and the place of the first among the ones and zeros.
+struct Equals {
+    numbers: Range<usize>,
     at: usize,
 }
 
@@ -54,13 +55,7 @@ impl SortedHashes {
 
     /// Counts the hashes that begin with the bits of this one.
     pub(super) fn count(&self, hash: u64) -> usize {
-        let (value, layout) = (self.value_of(hash), self.layout());
-        let HashPlace { number, at } = self.place(value);
-        let is_equal = |step: &usize| {
-            self.has_hash_at(layout, at + step)
-                && layout.low_of(&self.words, number + step) == low(layout, value)
-        };
-        (0..self.len()).take_while(is_equal).count()
+        self.equals(self.value_of(hash)).numbers.len()
     }
 
     /// Reserves memory for `len` hashes.
@@ -74,9 +69,8 @@ impl SortedHashes {
         let value = self.value_of(hash);
         let (before, after) = (self.layout(), HashLayout::of(self.bits, self.len() + 1));
         self.reserve(after.len)?;
-        let HashPlace { number, at } = self.place(value);
-        let is_new = !(self.has_hash_at(before, at)
-            && before.low_of(&self.words, number) == low(before, value));
+        let Equals { numbers, at } = self.equals(value);
+        let (number, is_new) = (numbers.start, numbers.is_empty());
         if (before.low, before.high) != (after.low, after.high) {
             let mut values = self.values_with(1)?;
             values.insert(number, value);
@@ -118,12 +112,12 @@ impl SortedHashes {
 
     /// Removes one hash with the bits of this one, if present. Keeps memory for `kept` hashes.
     pub(super) fn remove(&mut self, hash: u64, kept: usize) -> bool {
-        if self.count(hash) == 0 {
+        let Equals { numbers, at } = self.equals(self.value_of(hash));
+        if numbers.is_empty() {
             return false;
         }
-        let value = self.value_of(hash);
+        let number = numbers.start;
         let (before, after) = (self.layout(), HashLayout::of(self.bits, self.len() - 1));
-        let HashPlace { number, at } = self.place(value);
         if (before.low, before.high) == (after.low, after.high) {
             remove_bits(&mut self.words, before.ranges_at() + at, 1);
             remove_bits(&mut self.words, number * before.low, before.low);
@@ -147,21 +141,27 @@ impl SortedHashes {
         hash >> (64 - self.bits)
     }
 
-    /// The place of the first value that is not smaller.
-    fn place(&self, value: u64) -> HashPlace {
+    /// The hashes with this value, or where they would be. O(log copies).
+    fn equals(&self, value: u64) -> Equals {
         let layout = self.layout();
         let (range, wanted) = ((value >> layout.low) as usize, low(layout, value));
-        let mut at = self.start_of(layout, range);
-        let mut number = at - range;
-        while self.has_hash_at(layout, at) && layout.low_of(&self.words, number) < wanted {
-            (at, number) = (at + 1, number + 1);
-        }
-        HashPlace { number, at }
+        let start = self.start_of(layout, range);
+        let numbers = start - range..self.end_of(layout, start) - range;
+        let low_of = |number: usize| layout.low_of(&self.words, number);
+        let first = first_where(numbers.clone(), |number| low_of(number) >= wanted);
+        let end = first_where(first..numbers.end, |number| low_of(number) > wanted);
+        Equals { numbers: first..end, at: first + range }
     }
 
-    /// Whether there is a one, and not the zero that ends a range.
-    fn has_hash_at(&self, layout: HashLayout, at: usize) -> bool {
-        bits_at(&self.words, layout.ranges_at() + at, 1) == 1
+    /// Where the ones of a range end that begins here: at a zero.
+    fn end_of(&self, layout: HashLayout, mut at: usize) -> usize {
+        loop {
+            let ones = bits_at(&self.words, layout.ranges_at() + at, 64).trailing_ones();
+            at += ones as usize;
+            if ones < 64 {
+                return at;
+            }
+        }
     }
 
     /// Where a range begins: range n after n zeros.
@@ -214,6 +214,19 @@ impl From<ListedHashes> for SortedHashes {
     fn from(listed: ListedHashes) -> Self {
         Self { words: listed.words, len: listed.len as u16, bits: listed.bits }
     }
+}
+
+/// The first number for which this holds, as for all after it, or the end.
+fn first_where(mut numbers: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
+    while !numbers.is_empty() {
+        let middle = numbers.start + numbers.len() / 2;
+        if holds(middle) {
+            numbers.end = middle;
+        } else {
+            numbers.start = middle + 1;
+        }
+    }
+    numbers.start
 }
 
 fn low(layout: HashLayout, value: u64) -> u64 {

@@ -1,5 +1,7 @@
 //! Memory: what a key may take, and what happens when there is none.
 
+use std::time::{Duration, Instant};
+
 use coua::{CuckooFilter, KeyHasher, WhenFull};
 use coua_image::{Body, Head, Hints, encode_notes};
 
@@ -21,6 +23,7 @@ on_both!(
     nothing_is_created_beyond_the_servers_memory,
     nothing_grows_beyond_the_servers_memory,
     nothing_is_merged_beyond_the_servers_memory,
+    a_small_filter_does_not_stall_the_server,
 );
 
 /// A key takes no more than the limit, whichever way it would grow.
@@ -316,4 +319,33 @@ fn what_passes_its_rate_or_is_full_for_lack_of_bits_is_told(kind: Kind) {
         "{reply}"
     );
     assert_eq!(client.good("CF.INSERT coarse ITEMS another").to_string(), "[:-1]");
+}
+
+/// Neither by refusals, whether its table is full or too large, nor by copies of one item.
+fn a_small_filter_does_not_stall_the_server(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    client.good("CF.RESERVE full 4096 EXPANSION 0");
+    for _ in 0..4 {
+        zoo::insert(&mut client, "full", 0..1_024);
+    }
+    zoo::insert(&mut client, "limited", 0..4_096);
+    let bytes: u64 = client.good("MEMORY USAGE limited").to_string()[1..].parse().unwrap();
+    client.good(&format!("CONFIG SET coua.key-memory-limit {}", bytes + 1_000));
+    let copies = vec!["a"; 4_096].join(" ");
+    client.good(&format!("CF.MADD copies {copies}"));
+    let begun = Instant::now();
+    let others: Vec<_> = (5_000..15_000).map(|number| number.to_string()).collect();
+    for key in ["full", "limited"] {
+        let refused = client.good(&format!("CF.MADD {key} {}", others.join(" "))).to_string();
+        assert_eq!(refused.matches("-1").count(), others.len(), "{key}");
+    }
+    let asked = vec!["a"; 100_000].join(" ");
+    let found = client.good(&format!("CF.MEXISTS copies {asked}")).to_string();
+    assert_eq!(found.matches('1').count(), 100_000);
+    // A millisecond for each refusal, and 0.1 for each lookup, would be 30 s.
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    // What a removal makes room for is taken.
+    client.good("CF.DEL full 5");
+    assert_eq!(client.good("CF.ADD full 5").to_string(), ":1");
 }
