@@ -8,6 +8,7 @@ use crate::record::{
     BLOCK, Block, BlockEnd, GIANT_BLOCK, Places, RecordFormat, Splitter, no_memory, unmarked,
 };
 use crate::terminal::{Failure, Result};
+use memchr::{memchr, memmem};
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,7 +38,7 @@ pub(crate) struct BlockReader {
     unpaused: bool,
     /// Bytes in a block, unless a record is longer.
     pub(crate) block_bytes: usize,
-    /// A warning of quotes was given.
+    /// A warning of the syntax of an input was given.
     has_warned: bool,
 }
 
@@ -186,7 +187,7 @@ impl BlockReader {
             }
             searched = self.splitter.split(&block.bytes[..filled], searched, &mut block.ends);
         };
-        self.warn_of_quotes(current);
+        self.warn_of_other_syntax(current, &block.bytes[..filled]);
         let start = block.size();
         self.carry.clear();
         self.carry.shrink_to(GIANT_BLOCK);
@@ -204,18 +205,50 @@ impl BlockReader {
         Ok(more)
     }
 
-    /// Warns once if quotes in an input seem to have another meaning.
-    fn warn_of_quotes(&mut self, current: &Current) {
-        let stray = self.splitter.take_stray().filter(|_| !self.has_warned);
-        let Some(record) = stray else { return };
+    /// Warns once if records of an input seem to end in another way, or quotes in it to have another meaning.
+    fn warn_of_other_syntax(&mut self, current: &Current, bytes: &[u8]) {
+        let stray = self.splitter.take_stray();
+        if self.has_warned {
+            return;
+        }
+        let warning = match stray {
+            Some(record) => format!(
+                "record {}: a blank precedes the quotes of a field, or other characters follow them; remove blanks, \
+                 and write quotes within quotes twice: a backslash does not escape them, so rows may be joined or \
+                 have other columns",
+                current.records + record as u64 + 1
+            ),
+            None if current.records > 0 => return,
+            None => match self.doubt_of_ends(bytes) {
+                Some(doubt) => doubt.to_owned(),
+                None => return,
+            },
+        };
         self.has_warned = true;
-        self.means.verbosity.say(format_args!(
-            "{}: record {}: a blank precedes the quotes of a field, or other characters follow them; remove blanks, \
-             and write quotes within quotes twice: a backslash does not escape them, so rows may be joined or have \
-             other columns",
-            current.name,
-            current.records + record as u64 + 1
-        ));
+        self.means.verbosity.say(format_args!("{}: {warning}", current.name));
+    }
+
+    /// Why the first bytes of an input look as if its records ended in another way, if they do.
+    fn doubt_of_ends(&self, bytes: &[u8]) -> Option<&'static str> {
+        let has = |byte| memchr(byte, bytes).is_some();
+        let end = self.format.bytes();
+        match &self.format {
+            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => Some(
+                "contains NUL bytes, as no text does; use -0 if they end records, or pipe in the output of `iconv -f UTF-16 -t UTF-8`",
+            ),
+            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } => {
+                let has_several = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
+                (has_several && !has(b'\n')).then_some(
+                    "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`",
+                )
+            }
+            _ => {
+                let is_other = end == b"\r\n" || !end.contains(&b'\n');
+                (is_other && has(b'\n') && memmem::find(bytes, end).is_none()).then_some(
+                    "contains newlines, but nothing that ends records with -0 or --delimiter; without these, each line is a record",
+                )
+            }
+        }
     }
 
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.

@@ -4,7 +4,7 @@
 //! its name how much was read, and checksums of that. So a job may get more inputs.
 
 use crate::filter::{Counts, Profile};
-use crate::input::compression_of;
+use crate::input::{Coding, Means, bytes_from, compression_of};
 use crate::output::{OutputSpec, has_content};
 use crate::platform::Identity;
 use crate::runs::{CHANGED, Checksum, JobSpec, Place, Role, Run, Runs};
@@ -12,6 +12,7 @@ use crate::terminal::{Failure, Result, Verbosity, counted};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -261,7 +262,8 @@ impl<'a> ResumeJob<'a> {
         if self.obstacle.is_some() || self.output_spec.to.appends || !has_outputs {
             return None;
         }
-        let is_done = |input: &Place| input.bytes_after() == 0 && check_input(input).is_ok();
+        let is_at_end = |input: &Place| input.bytes_after() == 0 || is_empty(input);
+        let is_done = |input: &Place| is_at_end(input) && check_input(input).is_ok();
         let mut ended = runs.by_number.iter().rev();
         let (number, run) = ended
             .find(|(_, run)| run.has_ended && self.is_same(run) && run.inputs().all(is_done))?;
@@ -328,6 +330,12 @@ fn check_written(run: &Run, output: &Place) -> Result<(), String> {
         return Err(format!("has {added} more than the finished run wrote"));
     }
     Ok(())
+}
+
+/// Whether an input has bytes only until it is decompressed: no record tells its position.
+fn is_empty(input: &Place) -> bool {
+    let read = |means| bytes_from(&input.path, 0, Coding::Recognized, &means)?.read(&mut [0]);
+    input.offset == 0 && matches!(Means::new().map(read), Ok(Ok(0)))
 }
 
 /// Returns the reason if an input does not begin with what was processed.

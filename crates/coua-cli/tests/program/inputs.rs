@@ -24,7 +24,9 @@ fn empty_input() {
 #[test]
 fn odd_bytes_are_bytes() {
     dedups(b"\xff\xfe\n\xff\n\xff\xfe\n", b"\xff\xfe\n\xff\n");
-    dedups(b"a\0b\na\0c\na\0b\n\0\n\0\n", b"a\0b\na\0c\n\0\n");
+    let zeros = run_with(b"a\0b\na\0c\na\0b\n\0\n\0\n", ["dedup"]);
+    assert_eq!(zeros.stdout, b"a\0b\na\0c\n\0\n");
+    assert!(zeros.stderr.contains("contains NUL bytes"), "{}", zeros.stderr);
     dedups(b"\n\n\na\n\n", b"\na\n");
     // A byte order mark is printed, but is not a part of a key.
     dedups(b"\xef\xbb\xbfa\na\n\xef\xbb\xbfb\nb\n", b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n");

@@ -120,6 +120,7 @@ fn the_same_finished_command_does_nothing() {
     let folder = Folder::new();
     folder.file("a", "1\n2\n");
     folder.file("b", "2\n3\n");
+    shell(folder.path(), "gzip < /dev/null > empty.gz").good();
     run_in(&folder, &["add", "filled", "a", "b", "b"]).good();
     for command in [
         "dedup --filter f1 -o out1 a b",
@@ -127,6 +128,7 @@ fn the_same_finished_command_does_nothing() {
         "dedup --filter f3 --output-dir out3 --compress gz b a",
         "dedup --filter f4 -d -o out4 a b",
         "remove filled --report found -o out5 a b",
+        "dedup --filter f6 -o out6 empty.gz a b",
     ] {
         shell(folder.path(), &format!("$COUA {command}")).good();
         let before = tree(folder.path());
