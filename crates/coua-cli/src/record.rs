@@ -45,6 +45,17 @@ impl RecordFormat {
         }
     }
 
+    /// The number of bytes at the end of an input that begin its last separator, which is cut off: after it, records
+    /// that end in such bytes would be read otherwise. Only separators that begin as they end, such as two newlines, are
+    /// recognized by their beginning.
+    pub(crate) fn cut_separator(&self, bytes: &[u8]) -> usize {
+        let Self::Sequence(separator) = self else { return 0 };
+        let mut beginnings = (1..separator.len()).rev().map(|length| &separator[..length]);
+        let overlaps = beginnings.clone().any(|beginning| separator.ends_with(beginning));
+        let cut = beginnings.find(|beginning| overlaps && bytes.ends_with(beginning));
+        cut.map_or(0, <[u8]>::len)
+    }
+
     /// A record without its separator, which only the last record of an input may lack.
     #[inline]
     pub(crate) fn content<'r>(&self, record: &'r [u8]) -> &'r [u8] {

@@ -108,7 +108,7 @@ pub(super) struct KeyArgs {
     ///
     /// keep treats the record as new, drop skips it, and both count it; error stops with exit code 2. With value, what is
     /// absent or empty is an empty value like any other, and an unreadable record is kept. Such a record is not
-    /// remembered, except with value. If no record of a run has a key, the exit code is 2, unless this option is given.
+    /// remembered, except with value. An empty record is its own key. If no record of a run has a key, the exit code is 2, unless this option is given.
     #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     #[serde(skip)]
     pub(super) missing: Option<OnMissing>,

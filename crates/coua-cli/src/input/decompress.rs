@@ -58,7 +58,7 @@ static COMPRESSIONS: [Compression; 5] = [
     Compression {
         name: "lz4",
         magics: &[b"\x04\x22\x4d\x18"],
-        decoded: |start| Ok(members(FrameDecoder::new(start), next_frame)),
+        decoded: |start| Ok(members(FrameDecoder::new(FrameBytes(start)), next_frame)),
     },
     Compression {
         name: "xz",
@@ -281,10 +281,25 @@ impl<D: Read> Read for Members<D> {
     }
 }
 
+/// The bytes of an lz4 frame. Their end is an error: the decoder would take the end of a block for that of the frame.
+struct FrameBytes<R>(R);
+
+impl<R: Read> Read for FrameBytes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 if !buffer.is_empty() => Err(io::Error::other("the file is cut off")),
+            read => Ok(read),
+        }
+    }
+}
+
 /// Each lz4 frame gets a new decoder: a decoder panics on a later frame with a different block size.
-fn next_frame<R: BufRead>(mut frame: FrameDecoder<R>) -> io::Result<Option<FrameDecoder<R>>> {
-    let has_next = !frame.get_mut().fill_buf()?.is_empty();
-    Ok(has_next.then(|| FrameDecoder::new(frame.into_inner())))
+fn next_frame<R: BufRead>(
+    frame: FrameDecoder<FrameBytes<R>>,
+) -> io::Result<Option<FrameDecoder<FrameBytes<R>>>> {
+    let FrameBytes(mut rest) = frame.into_inner();
+    let has_next = !rest.fill_buf()?.is_empty();
+    Ok(has_next.then(|| FrameDecoder::new(FrameBytes(rest))))
 }
 
 /// Skips zeros after a gzip member, as on tapes and in blocks of fixed size; `gzip` skips them too. Other bytes that
@@ -362,7 +377,8 @@ mod tests {
         .concat();
         let decode = |bytes: &[u8]| {
             let mut found = Vec::new();
-            let mut frames = Members { member: Some(FrameDecoder::new(bytes)), next: next_frame };
+            let mut frames =
+                Members { member: Some(FrameDecoder::new(FrameBytes(bytes))), next: next_frame };
             frames.read_to_end(&mut found).map(|_| found)
         };
         assert!(decode(&frames).unwrap() == text.repeat(3));

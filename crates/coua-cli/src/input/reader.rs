@@ -255,6 +255,7 @@ impl BlockReader {
     fn end_of_input(&self, current: &Current, block: &mut Block, filled: usize) {
         let is_first = current.records == 0 && block.ends.is_empty();
         let is_mark = is_first && self.format.is_mark(&block.bytes[..filled]);
+        let filled = filled - self.format.cut_separator(&block.bytes[block.size()..filled]);
         if filled > block.size() && !is_mark {
             block.ends.push(filled);
             let open = self.splitter.inside_quotes();

@@ -101,3 +101,30 @@ fn a_text_that_was_the_beginning_of_compressed_data() {
     );
     assert_eq!(folder.read("out"), b"\x1f\n");
 }
+
+/// A writer was killed, or a disk was full: behind any byte.
+#[test]
+fn an_lz4_file_that_is_cut_off_is_broken() {
+    let text: Vec<u8> = (0..40_000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
+    let info = lz4_flex::frame::FrameInfo::new().block_size(lz4_flex::frame::BlockSize::Max64KB);
+    let mut encoder = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+    std::io::Write::write_all(&mut encoder, &text).unwrap();
+    let whole = encoder.finish().unwrap();
+    let mut ends = vec![7];
+    while let [a, b, c, d, ..] = whole[ends[ends.len() - 1]..] {
+        let block = u32::from_le_bytes([a, b, c, d & 0x7f]) as usize;
+        ends.push(ends[ends.len() - 1] + 4 + block);
+    }
+    assert!(ends.len() > 4 && ends.pop() == Some(whole.len()));
+    let folder = Folder::new();
+    for end in ends {
+        for more in 0..4 {
+            folder.file("cut.lz4", &whole[..end + more]);
+            let run = run_in(&folder, &["dedup", "cut.lz4"]);
+            let words = "cut.lz4: broken lz4 data: ";
+            assert!(run.code == Some(2) && run.stderr.contains(words), "{end} {}", run.stderr);
+        }
+    }
+    folder.file("whole.lz4", &whole);
+    assert!(run_in(&folder, &["dedup", "whole.lz4"]).good() == text);
+}

@@ -207,3 +207,21 @@ fn a_small_stack_is_enough() {
     let script = "ulimit -s 32; printf 'a\\nb\\na\\n' | $COUA dedup --filter seen";
     assert_eq!(shell(folder.path(), script).good(), b"a\nb\n");
 }
+
+/// A file of paragraphs ends with one newline: the output, read again, holds the same records.
+#[test]
+fn the_beginning_of_a_last_separator_belongs_to_no_record() {
+    for (separator, input, output) in [
+        ("\\n\\n", "a\n\nb\n\na\n", "a\n\nb\n\n"),
+        ("\\n\\n", "a\n\n\n", "a\n\n"),
+        ("aa", "xaaa", "xaa"),
+        ("aba", "xab", "xaba"),
+        ("ab", "xa", "xaab"),
+        ("\\r\\n", "x\r", "x\r\r\n"),
+    ] {
+        let dedup = ["dedup", "--delimiter", separator];
+        let printed = run_with(input.as_bytes(), dedup).good();
+        assert_eq!(printed, output.as_bytes(), "{separator} {input}");
+        assert_eq!(run_with(&printed, dedup).good(), output.as_bytes(), "{separator} {input}");
+    }
+}
