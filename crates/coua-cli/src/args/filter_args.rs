@@ -107,7 +107,7 @@ pub(crate) struct WindowArgs {
     ///
     /// rfc3339; seconds, milliseconds, microseconds or nanoseconds since 1970 (by default told apart by their
     /// magnitude, from 1973 on); or a format such as %d/%b/%Y:%H:%M:%S %z or %Y%m%d. A date without a year is in the last
-    /// year in which it is not in the future. A time without an offset (%z) is in UTC.
+    /// year in which it is at most a generation in the future. A time without an offset (%z) is in UTC.
     #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = TimeFormat::named, requires = "time_field",
           allow_hyphen_values = true)]
     time_format: Option<TimeFormat>,

@@ -51,7 +51,7 @@ pub(super) struct KeyArgs {
     /// Leave PARTS, such as a time, out of the key: of a row (--csv '*'), or of a JSON record
     ///
     /// With `--csv '*'` or `--tsv '*'`, PARTS are columns; if one is a name, every file has a header, and columns are
-    /// compared by name, whatever their order. Otherwise PARTS is a JSON pointer, such as /time.
+    /// compared by name, whatever their order. Columns before these that a row lacks are empty. Otherwise PARTS is a JSON pointer, such as /time.
     #[arg(
         long,
         hide_short_help = true,

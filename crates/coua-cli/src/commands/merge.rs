@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 /// Write the union of several filter files
 ///
 /// Copies add up: a record that is in two filters is in the result twice. All must remember the same
-/// number of hash bits and use the same hash and seed, and their keys must be made with the same options. Filters with a window must have the same one, and it must be
-/// a duration; each record keeps its age, and the latest clock counts.
+/// number of hash bits and use the same hash and seed, and their keys must have as many parts, and be normalized in the
+/// same way. Filters with a window must have the same one, and it must be a duration; each record keeps its age, and the
+/// latest clock counts.
 ///
 /// The result remembers the runs (see --resume of `add`) of the filter that it replaces, if that is one of the
 /// inputs, or those of the only input. Other runs are left out, with a note.
@@ -92,7 +93,7 @@ fn remembered(
     let is_one = files.len() == 1;
     let kept = files.iter().position(|path| is_one || output.is_at(path));
     let mut remembered = FilterNotes::default();
-    let keys = common_keys(files, &all)?;
+    let keys = common_keys(files, &all, verbosity)?;
     for ((number, path), found) in files.iter().enumerate().zip(all) {
         if kept == Some(number) {
             remembered = found;
@@ -118,12 +119,22 @@ fn remembered(
 
 /// The key options of the first filter that stores them, with those that select keys of the first that has some. Returns
 /// an error if the keys of another one differ.
-fn common_keys(files: &[PathBuf], all: &[FilterNotes]) -> Result<Option<KeySpec>> {
+fn common_keys(
+    files: &[PathBuf],
+    all: &[FilterNotes],
+    verbosity: Verbosity,
+) -> Result<Option<KeySpec>> {
     let mut common: Option<(&Path, KeySpec)> = None;
     for (path, notes) in files.iter().zip(all) {
         let Some(keys) = KeySpec::of(notes, path.display())? else { continue };
         let (first, common) = common.get_or_insert_with(|| (path, keys.clone()));
         common.check_same(first.display(), &keys, path.display())?;
+        if common.find != keys.find {
+            let (path, first) = (path.display(), first.display());
+            verbosity.say(format_args!(
+                "{path}: its keys were selected otherwise ({keys}) than those of {first} ({common})"
+            ));
+        }
         if common.find.is_empty() {
             common.find = keys.find;
         }

@@ -249,7 +249,10 @@ fn whole_files() {
     );
     assert!(!folder.has("both"));
     with(&folder, "x,B\n", &["add", &folder.join("i"), "--csv", "2", "-i"]).good();
-    run_in(&folder, &["merge", "-o", "both", "f", "i"]).good();
+    let merged = run_in(&folder, &["merge", "-o", "both", "f", "i"]);
+    let words = "coua: i: its keys were selected otherwise (--csv 2, --ignore-case) than those of f (--json /id, \
+                 --ignore-case)\n";
+    assert_eq!((merged.code, &*merged.stderr), (Some(0), words));
     assert_eq!(keys("both"), keys("small"));
     assert_eq!(with(&folder, "a\nb\nc\n", &["check", &folder.join("both")]).text(), "a\nb\n");
     run_in(&folder, &["merge", "-o", "all", "f", "h"]).failed(
@@ -294,7 +297,9 @@ fn a_merged_filter_remembers_how_keys_were_selected() {
     with(&folder, "other\n", &["add", &folder.join("plain")]).good();
     with(&folder, "id,n\n1,a\n", &["add", &folder.join("rows"), "--csv", "id"]).good();
     for (order, to) in [(["plain", "rows"], "p"), (["rows", "plain"], "r")] {
-        run_in(&folder, &[&["merge", "-o", to][..], &order].concat()).good();
+        let merged = run_in(&folder, &[&["merge", "-o", to][..], &order].concat());
+        let is_told = merged.stderr.contains("its keys were selected otherwise (");
+        assert!(merged.code == Some(0) && is_told, "{}", merged.stderr);
         let told = with(&folder, "1,a\n", &["check", &folder.join(to)]).stderr;
         assert!(told.contains("its keys were selected with --csv id; add that"), "{told}");
     }

@@ -254,6 +254,11 @@ impl NativeCuckoo {
     ///
     /// A filter of fixed size keeps its memory, because it could not grow back.
     pub(crate) fn compact(&mut self, at: CompactionPosition) -> Compaction {
+        let has_parts = matches!(self.form, Form::Windowed(_));
+        if at != CompactionPosition::default() && !has_parts {
+            // The key had another filter when its compaction began.
+            return Compaction::default();
+        }
         let mut compaction = match &mut self.form {
             Form::Table(table) if table.hints.expansion > 0 => table.compact(),
             Form::Windowed(windowed) => windowed.compact(at),

@@ -178,7 +178,8 @@ unsafe extern "C" fn follow(
         if event == c"rename_from" || event == c"move_from" {
             schedule.moved = Some(place());
         } else if event == c"rename_to" || event == c"move_to" {
-            let moved = schedule.moved.take();
+            let (moved, replaced) = (schedule.moved.take(), place());
+            schedule.commands.retain(|command| command.place != replaced);
             let commands = schedule.commands.iter_mut();
             for command in commands.filter(|command| Some(&command.place) == moved.as_ref()) {
                 command.place = place();

@@ -7,13 +7,14 @@ use crate::client::Client;
 use crate::pair::{Pair, follow};
 use crate::server::{Kind, PATIENCE, Server};
 use crate::windows::now;
-use crate::zoo;
+use crate::zoo::{self, digest};
 
 on_both!(
     a_large_filter_is_compacted_and_its_replica_alike,
     generations_are_compacted_in_steps,
     filters_of_redisbloom_are_compacted_in_steps,
     a_compaction_follows_its_key,
+    a_compaction_does_not_go_on_in_another_filter,
     a_compaction_waits_while_writes_are_paused,
     copies_and_moves_leave_their_client_in_its_database,
     no_step_is_taken_while_the_server_loads,
@@ -142,6 +143,30 @@ fn a_compaction_follows_its_key(kind: Kind) {
     while size(&mut client) > full * 7 / 10 {
         assert!(Instant::now() < until, "{} of {full}", size(&mut client));
         thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// It has removed items that its own compaction forgets.
+fn a_compaction_does_not_go_on_in_another_filter(kind: Kind) {
+    let server = Server::start(kind);
+    for replace in ["RENAME other f", "SWAPDB 0 1"] {
+        let mut client = server.client();
+        client.good("FLUSHALL");
+        filter_of_redisbloom(&mut client, 600_000);
+        client.good(if replace.starts_with('S') { "SELECT 1" } else { "SELECT 0" });
+        let key = if replace.starts_with('S') { "f" } else { "other" };
+        client.good(&zoo::with_items(&format!("CF.MADD {key}"), 0..10_000));
+        client.good(&format!("CF.DEL {key} 1"));
+        let before = digest(&mut client, key);
+        client.good("SELECT 0");
+        client.good("CF.COMPACT f");
+        client.good(replace);
+        let until = Instant::now() + PATIENCE;
+        while client.info_number("coua", "coua_compactions_pending") > 0 {
+            assert!(Instant::now() < until);
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(digest(&mut client, "f"), before, "{replace}");
     }
 }
 
