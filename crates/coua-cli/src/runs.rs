@@ -275,8 +275,8 @@ pub(crate) struct Place {
 pub(crate) enum Checksum {
     /// The checksum of the first and the last 4096 bytes, which overlap if there are fewer.
     Ends(u64),
-    /// The checksum of all bytes of a compressed input. A decoder returns wrong bytes before it detects that its input is damaged,
-    /// so they may have been processed.
+    /// The checksum of all bytes of a compressed input. A decoder returns wrong bytes before it detects that its input is
+    /// damaged, so they may have been processed.
     Whole(u64),
 }
 

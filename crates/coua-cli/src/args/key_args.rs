@@ -51,7 +51,8 @@ pub(super) struct KeyArgs {
     /// Leave PARTS, such as a time, out of the key: of a row (--csv '*'), or of a JSON record
     ///
     /// With `--csv '*'` or `--tsv '*'`, PARTS are columns; if one is a name, every file has a header, and columns are
-    /// compared by name, whatever their order. Columns before these that a row lacks are empty. Otherwise PARTS is a JSON pointer, such as /time.
+    /// compared by name, whatever their order. Columns before these that a row lacks are empty. Otherwise PARTS is a JSON
+    /// pointer, such as /time.
     #[arg(
         long,
         hide_short_help = true,
@@ -98,9 +99,9 @@ pub(super) struct KeyArgs {
     /// A URL begins with a scheme and `://`. It is normalized by the WHATWG URL standard and RFC 3986 (case of scheme
     /// and host, default ports, `.` and `..`, percent-encoding), and the fragment (`#...`) and a dot at the end of the
     /// host name are removed. OPTIONS, separated by commas, ignore more: the order of parameters (`sort-query`),
-    /// parameters called NAME as the URL spells it, with `*` for anything (`drop=NAME`), the values and order of parameters (`shape`),
-    /// the scheme, a leading `www.` or a slash at the end of the path (`no-scheme`, `no-www`, `no-slash`).
-    /// `keep-fragment` keeps the fragment.
+    /// parameters called NAME as the URL spells it, with `*` for anything (`drop=NAME`), the values and order of
+    /// parameters (`shape`), the scheme, a leading `www.` or a slash at the end of the path (`no-scheme`, `no-www`,
+    /// `no-slash`). `keep-fragment` keeps the fragment.
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) url: Vec<UrlForm>,
 
@@ -108,7 +109,8 @@ pub(super) struct KeyArgs {
     ///
     /// keep treats the record as new, drop skips it, and both count it; error stops with exit code 2. With value, what is
     /// absent or empty is an empty value like any other, and an unreadable record is kept. Such a record is not
-    /// remembered, except with value. An empty record is its own key. If no record of a run has a key, the exit code is 2, unless this option is given.
+    /// remembered, except with value. An empty record is its own key. If no record of a run has a key, the exit code is
+    /// 2, unless this option is given.
     #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "WHAT", value_parser = word(&POLICIES))]
     #[serde(skip)]
     pub(super) missing: Option<OnMissing>,

@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 /// Print each record the first time it is seen
 ///
 /// A record is a line, a CSV row or a JSON object; its key is the whole record,
-/// or a part of it. A byte order mark before a record is ignored. Records keep their order and are printed unchanged. Nothing
-/// is sorted, and the number of records need not be known.
+/// or a part of it. A byte order mark before a record is ignored. Records keep
+/// their order and are printed unchanged. Nothing is sorted, and the number of
+/// records need not be known.
 ///
 ///   coua dedup log                                           each line once
 ///   coua dedup --filter seen log                             the same, over all runs with this filter
