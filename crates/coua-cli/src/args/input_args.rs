@@ -23,8 +23,8 @@ use std::sync::Arc;
 pub(crate) struct InputArgs {
     /// Files to read, one after the other [default: standard input, also `-`]
     ///
-    /// Files compressed with gzip, zstd, xz, bzip2 or lz4 are recognized by their first bytes. A record ends with its
-    /// file. A carriage return before a newline is not part of the key.
+    /// Files compressed with gzip, zstd, xz, bzip2 or lz4 are recognized by their first 3 to 10 bytes. A record ends
+    /// with its file. A carriage return before a newline is not part of the key.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 

@@ -74,6 +74,9 @@ pub(crate) struct DedupArgs {
     output_dir: Option<PathBuf>,
 
     /// Append to output files; a CSV header is written only to an empty one, or must be equal
+    ///
+    /// A last record without its end gets it first. A file of CSV must not end within quotes: what follows would be part
+    /// of that row.
     #[arg(
         long,
         help_heading = "Output",
