@@ -383,7 +383,7 @@ mod tests {
         };
         assert!(decode(&frames).unwrap() == text.repeat(3));
         let mut random = coua_dev::random::Random::new(7);
-        for _ in 0..2_000 {
+        for _ in 0..coua_dev::cases::few_usual_or_all([200, 2_000, 2_000]) {
             let mut damaged = frames.clone();
             for _ in 0..=random.below(4) {
                 // Every other time in a header.
