@@ -12,13 +12,13 @@ function sample() {
   filter.addMany(Array.from({ length: 90_000 }, (_, n) => `item-${n}`));
   for (let n = 0; n < 9; n += 1) filter.insert("cuckoo");
   const bytes = filter.save();
-  return { name: "sample", size: bytes.length, bytes, answers: [] };
+  return { name: "sample", bytes, answers: [] };
 }
 
-/** What `coua explore FILTER` put into the page: the filter, or the figures of a large one, with answers for keys. */
+/** What `coua explore FILTER` put into the page: the filter, with answers for keys. */
 function excerpt() {
   const found = JSON.parse(document.getElementById("excerpt").textContent);
-  return found?.bytes ? { ...found, bytes: Uint8Array.from(atob(found.bytes), (letter) => letter.charCodeAt(0)) } : found;
+  return found && { ...found, bytes: Uint8Array.from(atob(found.bytes), (letter) => letter.charCodeAt(0)) };
 }
 
 /** What is looked into stays the same when the language changes. */
@@ -30,8 +30,8 @@ export function look(root, save) {
   const shown = el("div", { class: "look" });
 
   function show() {
-    const tables = source.tables ?? tablesIn(source.bytes);
-    status.textContent = t("lookOpened", { name: source.name, bytes: size(source.size) });
+    const tables = tablesIn(source.bytes);
+    status.textContent = t("lookOpened", { name: source.name, bytes: size(source.bytes.length) });
     shown.replaceChildren(...filterParts({ ...source, tables, state, save }));
   }
 
@@ -88,11 +88,11 @@ function tableParts(context, n) {
   return [el("dl", {}, ...tableRows(table)), el("h3", {}, t("lookMap")), bars, el("h3", {}, t("lookKey")), ...keyParts(context, n)];
 }
 
-/** The answers for keys; and any key can be looked up, unless that needs a secret key or slots that are not here. */
+/** The answers for keys; and any key can be looked up, unless that needs a secret key. */
 function keyParts({ bytes, tables, state, save, answers }, table) {
   const input = el("input", { type: "text", value: state.key, autocomplete: "off", onkeydown: ({ key }) => key === "Enter" && test() });
   const result = el("div", { role: "status" });
-  const obstacle = tables[table].isKeyed ? "lookKeyed" : bytes ? null : "lookLarge";
+  const { isKeyed } = tables[table];
 
   function test() {
     state.key = input.value;
@@ -105,9 +105,9 @@ function keyParts({ bytes, tables, state, save, answers }, table) {
     test();
   };
   const list = answers.map(([key, copies]) => el("li", {},
-    obstacle ? `“${key}”` : el("button", { type: "button", onclick: () => ask(key) }, key), ` ${t("lookCopies", { copies: number(copies) })}`));
+    isKeyed ? `“${key}”` : el("button", { type: "button", onclick: () => ask(key) }, key), ` ${t("lookCopies", { copies: number(copies) })}`));
   const answered = el("ul", { class: "answers" }, ...list);
-  if (obstacle) return [answered, paragraph(obstacle)];
+  if (isKeyed) return [answered, paragraph("lookKeyed")];
   return [answered, el("div", { class: "controls" }, field("twoKey", input), button("lookTest", test)), result];
 }
 

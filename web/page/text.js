@@ -258,7 +258,6 @@ export const TEXT = {
   lookOverflowValue: ["entries: {entries}; further copies: {extra}; items without a slot: {without}", "{entries} 项；额外副本：{extra}；没有槽的元素：{without}"],
   lookMap: ["Load of the first segments", "前几个分段的负载率"],
   lookKey: ["Look up a key", "查询一个键"],
-  lookLarge: ["The slots of a filter of more than 16 MiB are not in the page. Give keys to the command by `--key`.", "超过 16 MiB 的过滤器，页面里没有它的槽。请用命令的 `--key` 选项给出要查的键。"],
   lookKeyed: ["This filter hashes with a secret key, which the page does not have. Give keys to the command by `--key`.", "这个过滤器用密钥哈希，本页没有密钥。请用命令的 `--key` 选项给出要查的键。"],
   lookTest: ["Look it up", "查询"],
   lookFoundIn: ["“{key}”, hash {hash}: segment {segment}, primary bucket {primary}, alternate bucket {alternate}, fingerprint {fingerprint}.", "“{key}”，哈希 {hash}：分段 {segment}，主桶 {primary}，备用桶 {alternate}，指纹 {fingerprint}。"],

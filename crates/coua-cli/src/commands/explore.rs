@@ -5,12 +5,10 @@ use crate::clock;
 use crate::filter::{Location, Secret, check_files, filter_file, server};
 use crate::output::refuse_filter;
 use crate::terminal::{Failure, Result, Verbosity, print};
-use coua::inspect::{Contents, SegmentInfo, TableView};
 use coua::window::Generations;
 use serde::Serialize;
-use serde_json::{Value, json};
-use std::fs::{self, File};
-use std::io::{Cursor, Read, Seek, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -37,8 +35,8 @@ const OPENER: &str = if cfg!(target_os = "macos") {
 /// sent anywhere.
 ///
 /// With FILTER the page also shows that filter: items, rate, segments and their load, overflow table, generations, and
-/// where a key is. The page does not have the secret key of the filter's hash, nor the slots of a filter of more than
-/// 16 MiB: such a filter has answers only for the keys of --key.
+/// where a key is. The filter may have at most 16 MiB. The page does not have the secret key of the filter's hash: then
+/// it has answers only for the keys of --key.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ExploreArgs {
     /// Filter to show: a file, or `valkey://HOST[:PORT]/NAME[?shards=N]`
@@ -110,19 +108,15 @@ fn open(page: &Path) -> std::io::Result<()> {
     opener.spawn().map(|_| ())
 }
 
-/// The most bytes of a filter in a page. Of larger ones the page has the figures.
-const MOST: u64 = 16 << 20;
+/// The most bytes of a filter in a page.
+const MOST: usize = 16 << 20;
 
 /// A filter, and answers. The field names are those of `web/page/look.js`.
 #[derive(Serialize)]
 struct Excerpt {
     name: String,
-    /// Bytes of the snapshot.
-    size: u64,
     /// The snapshot in base64.
-    bytes: Option<String>,
-    /// The tables of a snapshot that is too large for a page.
-    tables: Option<Vec<Value>>,
+    bytes: String,
     /// Keys, with the number of copies of each.
     answers: Vec<(String, u64)>,
 }
@@ -142,15 +136,9 @@ impl Excerpt {
     fn of_file(path: &Path, secret: &Secret, keys: &[String]) -> Result<Self> {
         check_files(secret, [path], None)?;
         let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
-        let file = File::open(path).map_err(|error| Failure::io(path.display(), &error))?;
-        let size = file.metadata().map_err(|error| Failure::io(path.display(), &error))?.len();
         let mut view = filter_file::read(path, secret)?;
         clock::advance(&mut view.filter);
-        let excerpt = if size > MOST {
-            Self::of_snapshot(name, file, size, answers(&view.filter, keys))
-        } else {
-            Self::of_filter(name, &view.filter, keys)
-        };
+        let excerpt = Self::of_filter(name, &view.filter, keys);
         view.check_origin()?;
         excerpt
     }
@@ -158,23 +146,13 @@ impl Excerpt {
     fn of_filter(name: String, filter: &Generations, keys: &[String]) -> Result<Self> {
         let mut snapshot = Vec::new();
         filter.write_to(&mut snapshot).map_err(|error| Failure::at(&name, error))?;
-        let (size, answers) = (snapshot.len() as u64, answers(filter, keys));
-        if size > MOST {
-            return Self::of_snapshot(name, Cursor::new(snapshot), size, answers);
+        if snapshot.len() > MOST {
+            let reason = "has more than 16 MiB, too many for a page; use `coua info`";
+            return Err(Failure::at(&name, reason));
         }
-        Ok(Self { name, size, bytes: Some(base64(&snapshot)), tables: None, answers })
-    }
-
-    /// The figures of a snapshot, which are as old as the snapshot.
-    fn of_snapshot(
-        name: String,
-        mut snapshot: impl Read + Seek,
-        size: u64,
-        answers: Vec<(String, u64)>,
-    ) -> Result<Self> {
-        let contents = Contents::read(&mut snapshot).map_err(|error| Failure::at(&name, error))?;
-        let tables = Some(contents.tables.iter().map(figures).collect());
-        Ok(Self { name, size, bytes: None, tables, answers })
+        let hashes: Vec<_> = keys.iter().map(|key| filter.hasher().hash(key.as_bytes())).collect();
+        let answers = keys.iter().cloned().zip(filter.count_batch(&hashes)).collect();
+        Ok(Self { name, bytes: base64(&snapshot), answers })
     }
 
     /// JSON that cannot end the script element that it is in.
@@ -182,30 +160,6 @@ impl Excerpt {
         let json = serde_json::to_string(self).expect("texts and numbers are JSON");
         json.replace('<', "\\u003c")
     }
-}
-
-/// The keys, with the number of copies of each.
-fn answers(filter: &Generations, keys: &[String]) -> Vec<(String, u64)> {
-    let hashes: Vec<_> = keys.iter().map(|key| filter.hasher().hash(key.as_bytes())).collect();
-    keys.iter().cloned().zip(filter.count_batch(&hashes)).collect()
-}
-
-/// The figures of a table that `web/page/look.js` shows.
-fn figures(table: &TableView) -> Value {
-    let segment =
-        |it: &SegmentInfo| json!({"occupied": it.occupied, "fingerprintBits": it.slot_bits - 1});
-    let overflow = table.overflow.iter();
-    json!({
-        "generation": table.generation,
-        "segmentSlots": table.segment_slots,
-        "length": table.len,
-        "falsePositiveRate": table.false_positive_rate,
-        "isKeyed": table.hasher(None).is_err(),
-        "segments": table.segments.iter().map(segment).collect::<Vec<_>>(),
-        "overflowEntries": table.overflow.len(),
-        "extra": overflow.clone().map(|(_, entry)| entry.extra).sum::<u64>(),
-        "withoutSlot": overflow.map(|(_, entry)| entry.overflowed).sum::<u64>(),
-    })
 }
 
 /// Base64 without padding (RFC 4648).
@@ -244,11 +198,9 @@ mod tests {
         assert_eq!(read["name"], "<script>.coua");
         let counts = [0, 1, 2].map(|nth| read["answers"][nth][1].as_u64());
         assert_eq!(counts, [Some(2), Some(1), Some(0)]);
-        let mut large: Generations = CuckooFilter::with_capacity(MOST, 0.01).unwrap().into();
-        large.insert("7").unwrap();
-        let excerpt = Excerpt::of_filter("f".to_owned(), &large, &asked).unwrap();
-        let (tables, figures) = (excerpt.tables.unwrap(), excerpt.answers);
-        assert!(excerpt.bytes.is_none() && tables[0]["length"] == 1 && figures[0].1 == 1);
+        let large = CuckooFilter::with_capacity(MOST as u64, 0.01).unwrap().into();
+        let refused = Excerpt::of_filter("f".to_owned(), &large, &asked).err().unwrap();
+        assert!(refused.reason().starts_with("has more than 16 MiB"));
     }
 
     #[test]

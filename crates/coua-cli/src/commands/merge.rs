@@ -3,8 +3,7 @@
 use crate::args::{Quiet, SecretArgs};
 use crate::filter::{LockedFile, NoRoom, check_files, filter_file};
 use crate::key::KeySpec;
-use crate::runs::Runs;
-use crate::terminal::{Failure, Result, Verbosity, counted};
+use crate::terminal::{Failure, Result, Verbosity};
 use coua::MergeError;
 use coua_store::{Notes as FilterNotes, View};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// latest clock counts.
 ///
 /// The result remembers the runs (see --resume of `add`) of the filter that it replaces, if that is one of the
-/// inputs, or those of the only input. Other runs are left out, with a note.
+/// inputs, or those of the only input, and no others.
 #[derive(clap::Args, Debug)]
 pub(crate) struct MergeArgs {
     /// The file to write; it may be one of the inputs
@@ -83,33 +82,17 @@ fn not_merged(error: MergeError, first: &Path, other: &Path) -> Failure {
 }
 
 /// The notes of the result: those of the filter that it replaces, if that is one of the sources, or those of the only
-/// source. Reports the runs that are left out.
+/// source.
 fn remembered(
     files: &[PathBuf],
     output: &LockedFile,
-    all: Vec<FilterNotes>,
+    mut all: Vec<FilterNotes>,
     verbosity: Verbosity,
 ) -> Result<FilterNotes> {
     let is_one = files.len() == 1;
     let kept = files.iter().position(|path| is_one || output.is_at(path));
-    let mut remembered = FilterNotes::default();
     let keys = common_keys(files, &all, verbosity)?;
-    for ((number, path), found) in files.iter().enumerate().zip(all) {
-        if kept == Some(number) {
-            remembered = found;
-            continue;
-        }
-        let runs = Runs::of(&found, path.display())?.by_number.len() as u64;
-        let runs = (runs > 0).then(|| counted(runs, "run"));
-        // Notes of other programs.
-        let others = found.iter().filter(|(name, _)| !name.starts_with("coua/"));
-        let others = others.map(|(name, _)| format!("note {name}"));
-        let left: Vec<_> = runs.into_iter().chain(others).collect();
-        if !left.is_empty() && !output.is_at(path) {
-            let (path, left) = (path.display(), left.join(", "));
-            verbosity.say(format_args!("{path}: the result does not include its {left}"));
-        }
-    }
+    let mut remembered = kept.map(|number| all.swap_remove(number)).unwrap_or_default();
     if let Some(keys) = keys {
         let set = remembered.set(KeySpec::NOTE, &keys.to_note());
         set.map_err(|reason| Failure::at(output.name(), reason))?;

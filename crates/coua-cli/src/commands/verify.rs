@@ -4,7 +4,6 @@ use crate::args::SecretArgs;
 use crate::filter::filter_file;
 use crate::terminal::{Exit, Result, Stream, counted, print, size};
 use coua_store::Verified;
-use serde_json::json;
 use std::path::PathBuf;
 
 /// Check every byte of filter files
@@ -15,12 +14,6 @@ pub(crate) struct VerifyArgs {
     /// Filter files
     #[arg(value_name = "FILTER", required = true)]
     files: Vec<PathBuf>,
-
-    /// Print a JSON object for each file
-    ///
-    /// docs/json.md describes its fields.
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     secret: SecretArgs,
@@ -37,32 +30,12 @@ impl VerifyArgs {
             let name = path.display();
             // An error does not stop the check of the other files.
             match filter_file::verify(path, &secret) {
-                Ok(found) if self.json => print(&line_of(&name.to_string(), &found))?,
                 Ok(found) => print(&format!("{name}: intact, {}\n", summary_text(&found)))?,
-                Err(failure) if self.json => {
-                    let (file, error) = (name.to_string(), failure.reason());
-                    let line = json!({"file": file, "intact": false, "error": error});
-                    print(&format!("{line}\n"))?;
-                    exit = Exit::Error;
-                }
                 Err(failure) => exit = failure.report(),
             }
         }
         Ok(exit)
     }
-}
-
-fn line_of(file: &str, found: &Verified) -> String {
-    let line = json!({
-        "file": file,
-        "intact": true,
-        "items": found.items,
-        "snapshot_bytes": found.snapshot_bytes,
-        "transactions": found.log.transactions,
-        "log_bytes": found.log.bytes,
-        "uncommitted_bytes": found.log.uncommitted,
-    });
-    format!("{line}\n")
 }
 
 fn summary_text(found: &Verified) -> String {

@@ -181,17 +181,6 @@ impl LockedFile {
         Self::lock(path, verbosity)
     }
 
-    /// Reports that the file has other names: appended data is visible under all of them, a new snapshot under one.
-    pub(crate) fn report_links(&self, verbosity: Verbosity) {
-        let links = fs::metadata(self.lock.target()).map_or(1, |found| platform::links(&found));
-        if links > 1 {
-            let name = &self.name;
-            verbosity.say(format_args!(
-                "{name}: has {links} hard links, which show only some of its changes; a backup must be a copy (`cp`)"
-            ));
-        }
-    }
-
     /// Opens the filter in the file, which must agree with `wanted`; without a file, builds a new filter from `wanted`.
     pub(crate) fn open_or_build(self, wanted: &FilterSpec, inputs: &Survey) -> Result<FileFilter> {
         if self.lock.is_new() {

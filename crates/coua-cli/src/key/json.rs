@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// In a key value longer than this, the order of members counts: sorting them takes several times the memory.
 const MOST_CANONICAL: usize = 16 << 20;
@@ -30,8 +29,6 @@ pub(crate) struct Pointers {
 struct Pointer {
     text: Arc<str>,
     tokens: Vec<String>,
-    /// Whether a record has a value there, if it is to be left out.
-    has_led: AtomicBool,
 }
 
 impl Pointers {
@@ -51,16 +48,6 @@ impl Pointers {
         if self.are_excepted { 1 } else { self.all.len() }
     }
 
-    /// What to say of pointers that left nothing out.
-    pub(crate) fn hints(&self) -> impl Iterator<Item = String> {
-        let unused = self.all.iter().filter(|it| self.are_excepted && !it.has_led.load(Relaxed));
-        unused.map(|Pointer { text, .. }| {
-            let one =
-                if text.contains(',') { "; give each pointer an --except of its own" } else { "" };
-            format!("--except {text}: no record has a value there{one}")
-        })
-    }
-
     pub(crate) fn find(&self, record: &[u8], parts: &mut Parts) -> Result<(), Missing> {
         let broken = || match record.trim_ascii() {
             [b'[', ..] => Missing::Array,
@@ -78,10 +65,6 @@ impl Pointers {
     /// Returns an error if the record is not JSON.
     fn find_in(&self, record: &[u8], parts: &mut Parts) -> serde_json::Result<()> {
         if self.are_excepted {
-            for pointer in self.all.iter().filter(|it| !it.has_led.load(Relaxed)) {
-                let leads = pointer.walk(record)?.is_some();
-                pointer.has_led.fetch_or(leads, Relaxed);
-            }
             let record: &RawValue = serde_json::from_slice(record)?;
             let excepted: Vec<_> = self.all.iter().map(|it| &*it.tokens).collect();
             parts.push(canonical(record.get(), MOST_LEVELS, &excepted).as_bytes());
@@ -145,7 +128,7 @@ impl Pointer {
         let tokens = text.split('/').skip(1);
         let tokens: Vec<_> =
             tokens.map(|token| token.replace("~1", "/").replace("~0", "~")).collect();
-        Ok(Self { text: text.into(), tokens, has_led: AtomicBool::new(false) })
+        Ok(Self { text: text.into(), tokens })
     }
 
     /// The text of the value; checks that the whole record is JSON.

@@ -85,14 +85,6 @@ impl Keys {
         self.finder.parts()
     }
 
-    /// What to say at the end of a run whose keys leave out what no record has.
-    pub(crate) fn hints(&self) -> Vec<String> {
-        match &self.finder {
-            Finder::Json(pointers) => pointers.hints().collect(),
-            _ => Vec::new(),
-        }
-    }
-
     /// The CSV columns, if the key consists of columns.
     pub(crate) fn csv(&self) -> Option<&csv::Columns> {
         match &self.finder {

@@ -14,7 +14,7 @@ use unix as system;
 pub(crate) use portable::NoWaker as Waker;
 pub(crate) use system::{
     appends, change_time, closed_at_start, create_private, descriptor, die_by, enlarge_pipe,
-    explain_shortened, has_less_stack, links, listen, open_input, path_of, standard_input,
+    explain_shortened, has_less_stack, listen, open_input, path_of, standard_input,
     standard_output, terminal_width, try_lock,
 };
 #[cfg(unix)]

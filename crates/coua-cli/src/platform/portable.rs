@@ -80,10 +80,6 @@ pub(crate) fn appends(_file: &File) -> bool {
     true
 }
 
-pub(crate) fn links(_metadata: &Metadata) -> u64 {
-    1
-}
-
 /// Unknown here.
 pub(crate) fn change_time(_metadata: &Metadata) -> (i64, i64) {
     (0, 0)

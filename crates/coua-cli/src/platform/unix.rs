@@ -119,11 +119,6 @@ pub(crate) fn appends(file: &File) -> bool {
     fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::APPEND))
 }
 
-/// Names of a file.
-pub(crate) fn links(metadata: &Metadata) -> u64 {
-    metadata.nlink()
-}
-
 /// The time of the last change of a file's content or attributes, in seconds and nanoseconds.
 pub(crate) fn change_time(metadata: &Metadata) -> (i64, i64) {
     (metadata.ctime(), metadata.ctime_nsec())

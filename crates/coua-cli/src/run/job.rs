@@ -142,7 +142,6 @@ impl Job {
         }
         let lock = if op.inserts() { LockedFile::lock } else { LockedFile::lock_existing };
         let file = lock(path, verbosity)?;
-        file.report_links(verbosity);
         Ok(Box::new(if op.inserts() {
             file.open_or_build(spec, &used.inputs)?
         } else {

@@ -233,9 +233,6 @@ fn report(
     mut summary: Summary,
 ) -> Result<()> {
     let (op, verbosity) = (job.op, job.running.verbosity);
-    if session.has_keys() {
-        job.reading.hashing.keys.hints().iter().for_each(|hint| verbosity.say(hint));
-    }
     if counts.new > 0 {
         job.reading.hashing.known.hints().for_each(|hint| verbosity.say(hint));
     }

@@ -129,11 +129,6 @@ impl Session {
         self.records -= before.filter(|it| is_other(&it.reason)).count() as u64;
     }
 
-    /// Whether a record had a key.
-    pub(super) fn has_keys(&self) -> bool {
-        self.census.has_keys
-    }
-
     /// Updates the progress.
     pub(super) fn show(&self, count: u64) {
         self.counters.update(self.records, count);

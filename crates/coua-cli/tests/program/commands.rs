@@ -5,10 +5,6 @@ use crate::support::{
 };
 use coua::{CuckooFilter, KeyHasher, WhenFull};
 use coua_dev::cases::sample;
-use serde_json::Value;
-
-const NOT_A_FILTER: &str =
-    "is not a filter file (add, check, count and remove take FILTER first, then input files)";
 
 #[test]
 fn add_check_count_remove() {
@@ -204,19 +200,6 @@ fn verify_checks_each_file() {
     assert_eq!(both.code, Some(2));
     assert_eq!(both.stdout, text.into_bytes());
     assert!(both.stderr.starts_with(&format!("coua: {bad}: ")), "{}", both.stderr);
-}
-
-#[test]
-fn verify_in_json() {
-    let folder = Folder::new();
-    let (good, bad) = (folder.join("good"), folder.file("bad", "x"));
-    run_with(b"a\n", ["add", &good]).good();
-    let run = run(["verify", "--json", &good, &bad]);
-    assert_eq!((run.code, run.stderr.as_str()), (Some(2), ""));
-    let text = String::from_utf8(run.stdout).unwrap();
-    let lines: Vec<Value> = text.lines().map(json).collect();
-    assert_eq!((lines[0]["intact"].as_bool(), lines[0]["items"].as_u64()), (Some(true), Some(1)));
-    assert_eq!(lines[1]["error"].as_str(), Some(NOT_A_FILTER));
 }
 
 #[test]

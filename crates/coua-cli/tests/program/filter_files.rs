@@ -109,7 +109,7 @@ fn few_changes_of_a_large_filter_are_appended() {
         assert_eq!(run_with(new, ["dedup", "--filter", &filter]).good(), new);
         assert!(folder.read("seen.coua").starts_with(&before), "it is not written again");
         assert_eq!(run_with(new, ["check", "-c", &filter]).good(), b"1\n");
-        let report = run(["verify", "--json", &filter]).json();
+        let report = run(["info", "--json", &filter]).json();
         assert_eq!(
             (&report["items"], &report["transactions"]),
             (&(1_000_001 + round).into(), &(round + 2).into())
@@ -381,34 +381,6 @@ fn secret_keys() {
         "coua: {bad}: is not a hash key (found 9 bytes, expected 16 bytes or 32 hexadecimal digits)\n"
     );
     with(&bad).failed(2, &message);
-}
-
-/// Appended data is visible under all names of a file, a new snapshot under one.
-#[cfg(unix)]
-#[test]
-fn a_filter_with_several_names_is_a_note() {
-    let folder = Folder::new();
-    run_with(b"a\n", ["add", &folder.join("f")]).good();
-    folder.file("in", "b\n");
-    let note = "coua: f: has 2 hard links, which show only some of its changes; a backup must be a copy (`cp`)\n";
-    for (words, is_noted) in [
-        ("check f in", false),
-        ("info f", false),
-        ("add -q f in", false),
-        ("add f in", true),
-        ("dedup --filter f in", true),
-        ("remove f in", true),
-        ("merge -o f f", false),
-        ("compact f", false),
-    ] {
-        let (filter, backup) = (folder.join("f"), folder.join("backup"));
-        std::fs::remove_file(&backup).ok();
-        std::fs::hard_link(filter, backup).unwrap();
-        let run = run_in(&folder, &words.split(' ').collect::<Vec<_>>());
-        let notes = run.stderr.matches("hard links").count();
-        assert_eq!(notes, usize::from(is_noted), "{words}: {}", run.stderr);
-        assert!(!is_noted || run.stderr.contains(note), "{words}: {}", run.stderr);
-    }
 }
 
 /// Names in a filter are untrusted: a terminal would obey control characters, and a newline would forge a line.

@@ -49,7 +49,6 @@ fn a_filter_can_be_moved_copied_and_linked() {
         assert!(described("other") == before, "{script}");
         folder.file("asked", "a\nb\nc\n7\n");
         assert_eq!(run_in(&folder, &["check", "other", "asked"]).good(), b"a\nb\n7\n");
-        // A note of hard links may come.
         run_in(&folder, &["add", "-q", "other", "many", "--resume"]).good();
         run_in(&folder, &["add", "-q", "other", "first", "second", "--resume"]).good();
         assert_eq!(
