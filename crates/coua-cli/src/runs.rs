@@ -246,8 +246,6 @@ pub(crate) enum Role {
     Input,
     /// A file that is written, and truncated to the position when the run is resumed.
     Output,
-    /// Like an output, with the repeats of another output.
-    Repeats,
 }
 
 /// A position in a file. The file is recognized by its content: device and inode change when it is

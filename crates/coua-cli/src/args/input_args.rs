@@ -110,7 +110,7 @@ impl InputArgs {
         let mut find = self.keys.finders();
         find.extend(self.records.given());
         let mut reading = InputPlan { inputs, hashing, begun: None, find, stored: None };
-        reading.begin_headers(&[])?;
+        reading.begin_headers(None)?;
         Ok(reading)
     }
 

@@ -103,7 +103,7 @@ pub(crate) struct DedupArgs {
     keep: Option<Keep>,
 
     /// Print the records that would otherwise be dropped
-    #[arg(short = 'd', long, help_heading = "Which copy", conflicts_with = "tee_dups")]
+    #[arg(short = 'd', long, help_heading = "Which copy")]
     repeats: bool,
 
     /// Prefix each record with the number of records with its key
@@ -111,10 +111,6 @@ pub(crate) struct DedupArgs {
     /// A tab follows; with --csv the column separator, and the header gets a column `count`. Inputs are read twice.
     #[arg(short = 'c', long, help_heading = "Which copy")]
     count: bool,
-
-    /// Also write the repeats to FILE; with -o it may be `-`
-    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
-    tee_dups: Option<PathBuf>,
 
     /// Remember seen records in FILE, for the next run
     ///
@@ -174,18 +170,13 @@ impl DedupArgs {
         Ok(Some(SecondPassPlan { keep, counts }))
     }
 
-    /// Returns an error if both outputs are standard output, or an input has no name for its output.
+    /// Returns an error if an input has no name for its output.
     fn destinations(&self, inputs: &Inputs) -> Result<Destinations> {
-        let main = Some(match &self.output_dir {
+        let records = Some(match &self.output_dir {
             None => Destination::of(self.output.as_deref()),
             Some(folder) => self.output_folder(folder, inputs).map(Destination::Folder)?,
         });
-        let tee = self.tee_dups.as_deref().map(|path| Destination::of(Some(path)));
-        if tee == Some(Destination::Standard) && main == tee {
-            let reason = "standard output already gets the first occurrences; add -o";
-            return Err(Failure::at("--tee-dups -", reason));
-        }
-        Ok(Destinations { main, tee, appends: self.append, compression: self.compress })
+        Ok(Destinations { records, appends: self.append, compression: self.compress })
     }
 
     fn output_folder(&self, folder: &Path, inputs: &Inputs) -> Result<OutputFolder> {
@@ -224,8 +215,7 @@ impl DedupArgs {
         }
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations(&reading.inputs)?;
-        let begun = to.begun().into_iter().flatten().map(|path| (path, to.coding(path)));
-        reading.begin_headers(&begun.collect::<Vec<_>>())?;
+        reading.begin_headers(to.begun().map(|path| (path, to.coding(path))))?;
         if let Some(headers) = &mut reading.begun {
             headers.added = self.count.then_some(COUNT);
         }

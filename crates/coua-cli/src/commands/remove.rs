@@ -62,11 +62,11 @@ enum Which {
 impl RemoveArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
         let (target, report) = (&self.target, self.report);
-        let main = report.map(|_| Destination::of(self.output.as_deref()));
+        let records = report.map(|_| Destination::of(self.output.as_deref()));
         let spec = JobSpec::new("remove").with("report", report);
         let job = target.job(Op::Remove, None, self.filter.spec(), self.work.running())?;
         Job {
-            to: Destinations { main, ..Destinations::default() },
+            to: Destinations { records, ..Destinations::default() },
             printed: report.map(|which| Seen::from(which == Which::Found)),
             resume: Some(self.work.resume_options(target.input.describe(spec))),
             ..job

@@ -219,8 +219,6 @@ pub(crate) struct Answers {
     pub(crate) added: u64,
     /// The records to write, by place; may end early.
     pub(crate) selected: Vec<bool>,
-    /// The records to write to the second output, likewise.
-    pub(crate) also_selected: Vec<bool>,
 }
 
 /// The keys of a block that belong to one part of a filter, with that part's answers.
@@ -253,7 +251,6 @@ impl Answers {
         self.totals.clear();
         self.added = 0;
         self.selected.clear();
-        self.also_selected.clear();
     }
 
     /// Records the outcomes of a filter, up to the first key for which there was no room.

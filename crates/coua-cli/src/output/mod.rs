@@ -1,4 +1,4 @@
-//! The outputs: standard output or files, in large writes; none, one, one per kind of answer, or one per input.
+//! The outputs: standard output or files, in large writes; none, one, or one per input.
 
 mod compress;
 mod file;
@@ -15,17 +15,17 @@ pub(crate) use output_spec::{
 
 use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};
 use crate::record::{Block, BlockEnd, unmarked};
-use crate::runs::{Place, Role};
-use crate::terminal::{Failure, Result};
+use crate::runs::Place;
+use crate::terminal::Result;
 use file::Output;
 use per_input::PerInput;
 
 /// Outputs that are open. If the run is refused before it begins to write, the files that it has created are removed.
 #[derive(Debug)]
 pub(crate) struct Outputs {
-    /// The main one, and perhaps a second one.
-    all: Vec<Output>,
-    /// All outputs, if the main one is one of several, one per input.
+    /// The one that is written to.
+    output: Option<Output>,
+    /// All outputs, if there is one per input.
     per_input: Option<PerInput>,
     pub(crate) format: OutputFormat,
     /// Records may be written.
@@ -35,7 +35,7 @@ pub(crate) struct Outputs {
 impl Drop for Outputs {
     fn drop(&mut self) {
         if !self.has_begun {
-            self.all.iter().for_each(Output::withdraw);
+            self.output.iter().for_each(Output::withdraw);
             self.per_input.iter().for_each(PerInput::withdraw);
         }
     }
@@ -45,43 +45,29 @@ impl Outputs {
     /// Opens and locks the outputs. None is emptied or cut off yet.
     pub(crate) fn open(spec: OutputSpec<'_>) -> Result<Self> {
         let format = OutputFormat::Selected;
-        let mut outputs = Self { all: Vec::new(), per_input: None, format, has_begun: false };
-        let is_any = |to: &&Destination| !matches!(to, Destination::Folder(it) if it.is_empty());
-        let mut destinations = spec.to.all().filter(is_any);
-        destinations.try_for_each(|to| outputs.open_one(to, spec))?;
-        Ok(outputs)
-    }
-
-    fn open_one(&mut self, to: &Destination, spec: OutputSpec<'_>) -> Result<()> {
-        let output = if let Destination::Folder(files) = to {
-            self.per_input.insert(PerInput::new(files, spec)).create(spec)?
-        } else {
-            let output = Output::open(to, spec)?;
-            self.check_apart(&output)?;
-            output.lock()?;
-            output
+        let mut outputs = Self { output: None, per_input: None, format, has_begun: false };
+        outputs.output = match &spec.to.records {
+            None => None,
+            Some(Destination::Folder(files)) if files.is_empty() => None,
+            Some(Destination::Folder(files)) => {
+                Some(outputs.per_input.insert(PerInput::new(files, spec)).create(spec)?)
+            }
+            Some(to) => {
+                let output = Output::open(to, spec)?;
+                output.lock()?;
+                Some(output)
+            }
         };
-        self.all.push(output);
-        Ok(())
-    }
-
-    /// Returns an error if an output is the same file as another one.
-    fn check_apart(&self, output: &Output) -> Result<()> {
-        let is_it = |other: &Output| other.regular.is_some() && other.regular == output.regular;
-        let per_input = self.per_input.as_ref().zip(output.regular);
-        if self.all.iter().any(is_it) || per_input.is_some_and(|(all, file)| all.contains(file)) {
-            return Err(Failure::at(&output.name, "is also the output; choose another file"));
-        }
-        Ok(())
+        Ok(outputs)
     }
 
     /// Begins new outputs: goes to the ends of files if the run appends, or else empties them.
     pub(crate) fn begin(&mut self, to: &Destinations) -> Result<()> {
         if to.appends {
-            self.all.iter_mut().try_for_each(Output::append)?;
+            self.output.iter_mut().try_for_each(Output::append)?;
         } else {
             self.per_input.iter().try_for_each(PerInput::empty)?;
-            self.all.iter_mut().try_for_each(Output::empty)?;
+            self.output.iter_mut().try_for_each(Output::empty)?;
         }
         self.has_begun = true;
         Ok(())
@@ -90,13 +76,11 @@ impl Outputs {
     /// Continues the outputs of an interrupted run, which ended at `places`, one for each file.
     pub(crate) fn resume(&mut self, places: &[Place]) -> Result<()> {
         self.has_begun = true;
-        let of_main = self.per_input.as_ref().map_or(1, |it| it.places.len());
-        let (main, tee) = places.split_at(of_main.min(places.len()));
         if let Some(per_input) = &mut self.per_input {
-            per_input.places = main.to_vec();
+            per_input.places = places.to_vec();
         }
-        let mut firsts = self.all.iter_mut().zip([main, tee]);
-        firsts.try_for_each(|(output, at)| at.first().map_or(Ok(()), |it| output.truncate(it)))
+        let mut first = self.output.iter_mut().zip(places);
+        first.try_for_each(|(output, place)| output.truncate(place))
     }
 
     /// Writes the selected records of a block.
@@ -107,25 +91,24 @@ impl Outputs {
         answers: &Answers,
     ) -> Result<()> {
         self.with_per_input(|per_input, output| per_input.switch(output, block.input))?;
-        let format = self.format;
-        let mut selected = [&answers.selected, &answers.also_selected].into_iter();
-        self.each(|output| match (format, selected.next()) {
-            (OutputFormat::Selected, Some(selected)) => output.write_selected(block, selected),
-            (OutputFormat::Prefixed(separator), Some(selected)) => {
-                output.write_prefixed(block, keys, answers, selected, separator)
+        let Some(output) = &mut self.output else { return Ok(()) };
+        match self.format {
+            OutputFormat::Selected => output.write_selected(block, &answers.selected),
+            OutputFormat::Prefixed(separator) => {
+                output.write_prefixed(block, keys, answers, separator)
             }
-            _ => output.write_counted(block, keys, &answers.counts, format),
-        })
+            format => output.write_counted(block, keys, &answers.counts, format),
+        }
     }
 
     /// Passes all bytes to the operating system, because nothing more comes for now.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.each(Output::flush)
+        self.output.iter_mut().try_for_each(Output::flush)
     }
 
     /// Passes all bytes to the operating system, because nothing more comes.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        self.each(Output::finish)
+        self.output.iter_mut().try_for_each(Output::finish)
     }
 
     /// Completes the outputs after the last record, including those of inputs without records.
@@ -135,42 +118,21 @@ impl Outputs {
 
     /// Syncs all outputs, and returns their ends.
     pub(crate) fn sync(&mut self) -> Result<Synced> {
-        let mut ends = Vec::new();
-        self.each(|output| output.sync().map(|place| ends.push(place)))?;
-        let mut ends = ends.into_iter();
-        let mut synced = Synced::default();
-        let mut main_end = ends.next().flatten();
-        if let Some(per_input) = &mut self.per_input {
-            per_input.sync()?;
-            main_end.take().into_iter().for_each(|place| per_input.record(place));
-            synced.clone_from(&per_input.places);
+        let end = self.output.as_mut().map_or(Ok(None), Output::sync)?;
+        let Some(per_input) = &mut self.per_input else { return Ok(end.into_iter().collect()) };
+        per_input.sync()?;
+        if let Some(place) = end {
+            per_input.record(place);
         }
-        synced.extend(main_end);
-        synced.extend(ends.flatten().map(|place| Place { role: Role::Repeats, ..place }));
-        Ok(synced)
+        Ok(per_input.places.clone())
     }
 
     fn with_per_input(
         &mut self,
         act: impl FnOnce(&mut PerInput, &mut Output) -> Result<()>,
     ) -> Result<()> {
-        match (&mut self.per_input, &mut *self.all) {
-            (Some(per_input), [output, ..]) => act(per_input, output),
-            _ => Ok(()),
-        }
-    }
-
-    /// Calls `act` on each output. If the reader of the only one goes away, the run ends without an error; with another
-    /// output it is an error, because that would be incomplete.
-    fn each(&mut self, mut act: impl FnMut(&mut Output) -> Result<()>) -> Result<()> {
-        let is_one = self.all.len() == 1;
-        self.all.iter_mut().try_for_each(|output| match act(output) {
-            Err(Failure::OutputClosed) if !is_one => {
-                let reason = "was closed by its reader, so neither output is complete";
-                Err(Failure::at(&output.name, reason))
-            }
-            done => done,
-        })
+        let mut both = self.per_input.iter_mut().zip(&mut self.output);
+        both.next().map_or(Ok(()), |(per_input, output)| act(per_input, output))
     }
 }
 
@@ -246,12 +208,11 @@ impl Output {
         block: &Block,
         keys: &BlockKeys,
         answers: &Answers,
-        selected: &[bool],
         separator: u8,
     ) -> Result<()> {
         let (mut totals, mut missing) =
             (answers.totals.iter(), keys.missing_keys.iter().peekable());
-        for (place, (record, selected)) in block.records().zip(selected).enumerate() {
+        for (place, (record, selected)) in block.records().zip(&answers.selected).enumerate() {
             let without_key = missing.next_if(|it| it.record == place);
             let total = match without_key {
                 None => totals.next().copied().unwrap_or(0),

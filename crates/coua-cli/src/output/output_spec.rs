@@ -66,9 +66,7 @@ impl Destination {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Destinations {
     /// For the selected records; none if the command prints nothing.
-    pub(crate) main: Option<Destination>,
-    /// For the records that are selected for a second output.
-    pub(crate) tee: Option<Destination>,
+    pub(crate) records: Option<Destination>,
     /// Appends to files instead of emptying them.
     pub(crate) appends: bool,
     /// The compression of all outputs, whatever their names.
@@ -78,13 +76,17 @@ pub(crate) struct Destinations {
 impl Destinations {
     /// Standard output.
     pub(crate) fn standard() -> Self {
-        Self { main: Some(Destination::Standard), ..Self::default() }
+        Self { records: Some(Destination::Standard), ..Self::default() }
     }
 
-    /// Returns an error if standard output is one of them and was closed.
+    /// Whether the records go to standard output.
+    fn are_printed(&self) -> bool {
+        self.records == Some(Destination::Standard)
+    }
+
+    /// Returns an error if standard output is used and was closed.
     pub(crate) fn check_open(&self) -> Result<()> {
-        let is_used = self.all().any(|output| *output == Destination::Standard);
-        if is_used { Stream::Output.check_open() } else { Ok(()) }
+        if self.are_printed() { Stream::Output.check_open() } else { Ok(()) }
     }
 
     /// The compression of an output.
@@ -95,7 +97,7 @@ impl Destinations {
 
     /// The coding with which the records of an output are read.
     pub(crate) fn coding(&self, path: &Path) -> Coding {
-        let compression = match &self.main {
+        let compression = match &self.records {
             Some(Destination::Folder(folder)) => folder.compression(path),
             _ => None,
         };
@@ -108,42 +110,37 @@ impl Destinations {
 
     /// Whether records of several inputs go to one output.
     pub(crate) fn mixing(&self) -> Mixing {
-        match (&self.main, &self.tee) {
-            (None, _) | (Some(Destination::Folder(_)), None) => Mixing::Allowed,
+        match self.records {
+            None | Some(Destination::Folder(_)) => Mixing::Allowed,
             _ => Mixing::Refused,
         }
     }
 
-    /// The files with content that are appended to; none for other outputs.
-    pub(crate) fn begun(&self) -> Vec<Option<&Path>> {
-        let is_begun = |path: &&Path| self.appends && has_content(path);
-        self.all().map(|output| output.path().filter(is_begun)).collect()
+    /// The file with content that is appended to, if it is one.
+    pub(crate) fn begun(&self) -> Option<&Path> {
+        self.path().filter(|path| self.appends && has_content(path))
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Destination> {
-        self.main.iter().chain(&self.tee)
+    /// The file, if it is one.
+    fn path(&self) -> Option<&Path> {
+        self.records.as_ref()?.path()
     }
 
     /// The names of the outputs; standard output has none.
-    pub(crate) fn paths(&self) -> Vec<&Path> {
-        self.all().flat_map(Destination::paths).map(PathBuf::as_path).collect()
+    fn paths(&self) -> &[PathBuf] {
+        self.records.as_ref().map_or(&[], Destination::paths)
     }
 
     /// Whether all of them are, or will be, named files.
     pub(crate) fn are_files(&self) -> bool {
-        let is_standard = |output: &Destination| *output == Destination::Standard;
-        !self.all().any(is_standard) && self.paths().into_iter().all(is_file)
+        !self.are_printed() && self.paths().iter().all(|path| is_file(path))
     }
 
     /// The beginnings of those that are, or will be, named files.
     pub(crate) fn file_places(&self) -> Vec<Place> {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let both = [(Role::Output, &self.main), (Role::Repeats, &self.tee)];
-        let files = both.into_iter().flat_map(|(role, output)| {
-            let paths = output.iter().flat_map(Destination::paths).filter(|path| is_file(path));
-            paths.map(move |path| Place::start(role, &absolute(path)))
-        });
-        files.collect()
+        let files = self.paths().iter().filter(|path| is_file(path));
+        files.map(|path| Place::start(Role::Output, &absolute(path))).collect()
     }
 }
 
@@ -171,16 +168,13 @@ impl OutputSpec<'_> {
     /// Returns an error if an output is an input or a file of the filter. Called before the filter is locked: from then
     /// on it renames its files into place.
     pub(crate) fn check_all(&self) -> Result<()> {
-        if self.to.all().any(|output| *output == Destination::Standard) {
+        if self.to.are_printed() {
             self.used.refuse(Stream::Output.name(), None, standard_output())?;
         }
-        if self.to.compression.is_none() {
-            self.to
-                .all()
-                .filter_map(Destination::path)
-                .try_for_each(OutputCompression::check_name)?;
+        if let (None, Some(path)) = (self.to.compression, self.to.path()) {
+            OutputCompression::check_name(path)?;
         }
-        self.to.paths().into_iter().try_for_each(|path| {
+        self.to.paths().iter().try_for_each(|path| {
             self.used.refuse_path(path)?;
             self.check_compression(path)?;
             refuse_filter(path)

@@ -4,7 +4,7 @@ use super::file::{Output, check_readable, lock, remove_empty, resolved, sync_nam
 use super::output_folder::OutputFolder;
 use super::output_spec::OutputSpec;
 use crate::platform::Identity;
-use crate::runs::{Place, Role};
+use crate::runs::Place;
 use crate::terminal::{Failure, Result, message};
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -43,11 +43,9 @@ const MOST_LOCKED: usize = 8;
 impl PerInput {
     /// The outputs before they are created.
     pub(super) fn new(files: &OutputFolder, spec: OutputSpec<'_>) -> Self {
-        let mut places = spec.to.file_places();
-        places.retain(|place| place.role == Role::Output);
         Self {
             files: files.clone(),
-            places,
+            places: spec.to.file_places(),
             current: 0,
             threads: spec.threads,
             is_followed: spec.is_followed,
@@ -139,11 +137,6 @@ impl PerInput {
                 remove_empty(path);
             }
         }
-    }
-
-    /// Whether this file is one of them.
-    pub(super) fn contains(&self, file: Identity) -> bool {
-        self.files.paths.iter().any(|path| Identity::at(path) == Some(file))
     }
 
     /// Empties the files.

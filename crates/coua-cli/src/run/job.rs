@@ -165,7 +165,7 @@ impl Job {
 
     /// Whether the command is about records in the filter, and does not print its answer as a number.
     pub(super) fn wants_found(&self) -> bool {
-        let is_printed = self.to.main.is_some();
+        let is_printed = self.to.records.is_some();
         match self.op {
             Op::Check => is_printed && self.printed != Some(Seen::New),
             Op::Remove => self.printed != Some(Seen::New),
@@ -266,14 +266,13 @@ impl InputPlan {
         BlockReader::new(files, self.hashing.format.clone(), headers, means)
     }
 
-    /// Reads the headers of CSV files. If records are appended to files, the inputs must have the headers of those
-    /// files.
-    pub(crate) fn begin_headers(&mut self, files: &[(&Path, Coding)]) -> Result<()> {
+    /// Reads the headers of CSV files. If records are appended to a file, the inputs must have its header.
+    pub(crate) fn begin_headers(&mut self, file: Option<(&Path, Coding)>) -> Result<()> {
         let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
         let comment = self.hashing.comment.clone();
         self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, comment));
-        for (file, coding) in files {
-            let inputs = Inputs::new(&[file.to_path_buf()], *coding);
+        if let Some((file, coding)) = file {
+            let inputs = Inputs::new(&[file.to_path_buf()], coding);
             let mut reader = self.reader(inputs, Mixing::Refused, Means::new()?);
             let mut block = Block::default();
             reader.next_block(&mut block)?;
@@ -285,20 +284,18 @@ impl InputPlan {
         Ok(())
     }
 
-    /// Whether each output has a header or a record, so that it gets no header.
-    pub(super) fn begun_outputs(&self, to: &Destinations) -> Result<Vec<bool>> {
-        let has_begun = |path: &Path| {
-            let inputs = Inputs::new(&[path.to_path_buf()], to.coding(path));
-            let mut reader = self.reader(inputs, Mixing::Allowed, Means::new()?);
-            let mut block = Block::default();
-            while reader.next_block(&mut block)? {
-                if block.header_again.is_some() || block.leading < block.len() {
-                    return Ok(true);
-                }
+    /// Whether the output has a header or a record, so that it gets no header.
+    pub(super) fn has_begun_output(&self, to: &Destinations) -> Result<bool> {
+        let Some(path) = to.begun() else { return Ok(false) };
+        let inputs = Inputs::new(&[path.to_path_buf()], to.coding(path));
+        let mut reader = self.reader(inputs, Mixing::Allowed, Means::new()?);
+        let mut block = Block::default();
+        while reader.next_block(&mut block)? {
+            if block.header_again.is_some() || block.leading < block.len() {
+                return Ok(true);
             }
-            Ok(false)
-        };
-        to.begun().into_iter().map(|path| path.map_or(Ok(false), has_begun)).collect()
+        }
+        Ok(false)
     }
 
     /// Whether a record without an answer is printed where records with the answer `wanted` are: a record without a key

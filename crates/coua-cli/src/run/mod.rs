@@ -9,8 +9,8 @@ pub(crate) use job::{InputPlan, Job, Running};
 
 use crate::filter::copies::{Copies, CopiesPass, SecondPassPlan, nothing_printed};
 use crate::filter::{Counts, NoRoom, Op, Profile, RunFilter, Stop, Summary};
-use crate::key::{Answers, Known, Reason, Seen};
-use crate::output::{Destinations, OutputFormat, Outputs, Synced, UsedFiles};
+use crate::key::{Answers, Known, Reason};
+use crate::output::{OutputFormat, Outputs, Synced, UsedFiles};
 use crate::pipeline::{Batch, BlockHandler, Flow, Pipeline};
 use crate::record::Header;
 use crate::resume::{self, Recorder};
@@ -98,8 +98,8 @@ impl Pass {
         let spec = job.output_spec(used);
         let recorder = job.begin(&mut *filter, &profile, spec, &mut outputs)?;
         let counts = recorder.as_ref().map_or_else(Counts::default, |it| it.counts);
-        // The outputs of an interrupted run are already truncated to its last checkpoint.
-        let begun = job.reading.begun_outputs(&job.to)?;
+        // The output of an interrupted run is already truncated to its last checkpoint.
+        let begun = job.reading.has_begun_output(&job.to)?;
         let session = match session {
             Some(session) => session,
             None => Session::begin(counts.shown(job.op).0, &job, &used.inputs, 1)?,
@@ -140,7 +140,7 @@ impl Pass {
             counts: Counts::default(),
             outcome: Outcome::Whole,
             printed: 0,
-            begun: Vec::new(),
+            begun: false,
             synced: Synced::default(),
         }
     }
@@ -163,7 +163,7 @@ impl Pass {
         }
     }
 
-    /// The number of records printed to the main output; `None` if a server left some without an answer.
+    /// The number of records printed; `None` if a server left some without an answer.
     pub(crate) fn printed(&self) -> Option<u64> {
         (!matches!(self.outcome, Outcome::GaveUp { .. })).then_some(self.printed)
     }
@@ -280,39 +280,32 @@ pub(crate) struct Pass {
     recorder: Option<Recorder>,
     counts: Counts,
     outcome: Outcome,
-    /// The number of records printed to the main output.
+    /// The number of records printed.
     printed: u64,
-    /// Whether each output had records before, the main one first.
-    begun: Vec<bool>,
+    /// The output had records before.
+    begun: bool,
     /// The ends of the outputs, once everything is synced.
     synced: Synced,
 }
 
 impl Pass {
-    /// Selects the records for the outputs.
+    /// Selects the records for the output.
     fn select(&mut self, batch: &mut Batch) {
         let keys = &batch.keys;
-        let Answers { found, selected, also_selected, .. } = &mut batch.answers;
-        let Destinations { main, tee, .. } = &self.job.to;
-        let also_wanted = tee.as_ref().map(|_| Seen::Repeat);
-        let mut begun = self.begun.iter();
-        for (to, wanted, all) in
-            [(main, self.job.printed, &mut *selected), (tee, also_wanted, also_selected)]
-        {
-            let is_begun = begun.next() == Some(&true);
-            let Some(wanted) = wanted else { continue };
-            let found = found.iter().map(|found| *found == wanted);
-            let passes = |reason: &Reason| match reason {
-                Reason::Header(header) => {
-                    let is_first = *header == Header::First;
-                    !is_begun && to.as_ref().map_or(is_first, |to| to.has_header(*header))
-                }
-                Reason::Comment => std::ptr::eq(to, main),
-                _ => self.job.reading.passes(reason, wanted),
-            };
-            keys.spread(found, passes, all);
-            all.iter_mut().take(keys.done).for_each(|selected| *selected = false);
-        }
+        let Answers { found, selected, .. } = &mut batch.answers;
+        let Some(wanted) = self.job.printed else { return };
+        let found = found.iter().map(|found| *found == wanted);
+        let passes = |reason: &Reason| match reason {
+            Reason::Header(header) => {
+                let is_first = *header == Header::First;
+                let to = self.job.to.records.as_ref();
+                !self.begun && to.map_or(is_first, |to| to.has_header(*header))
+            }
+            Reason::Comment => true,
+            _ => self.job.reading.passes(reason, wanted),
+        };
+        keys.spread(found, passes, selected);
+        selected.iter_mut().take(keys.done).for_each(|selected| *selected = false);
         if self.job.op == Op::Check {
             let printed = selected.iter().filter(|selected| **selected).count();
             // Headers and comments are printed, but are no records.
@@ -340,7 +333,6 @@ impl Pass {
                     recorder.roll_back(&batch.block, place);
                 }
                 batch.answers.selected.truncate(place);
-                batch.answers.also_selected.truncate(place);
                 self.outcome = Outcome::Full { record: batch.block.record_name(place), no_room };
             }
         }

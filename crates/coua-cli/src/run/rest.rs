@@ -6,7 +6,7 @@ use crate::input::{Coding, Means, bytes_from};
 use crate::key::{Mixing, Seen};
 use crate::pipeline::Batch;
 use crate::record::RecordFormat;
-use crate::runs::{Place, Role, Run};
+use crate::runs::{Place, Run};
 use crate::terminal::{Failure, Result, counted};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -37,7 +37,7 @@ impl InputPlan {
             return Ok(());
         }
         // The run may have forgotten, and printed again, what a filter with a window remembers at the checkpoint.
-        let is_new = run.prints_new() && place.role == Role::Output && profile.window.is_none();
+        let is_new = run.prints_new() && profile.window.is_none();
         let is_of_run = match self.last_of_rest(run, place, coding)? {
             Some((mut batch, Some(last))) if is_new => {
                 self.look_up(filter, profile, &mut batch)?;

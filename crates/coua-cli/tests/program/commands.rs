@@ -322,7 +322,7 @@ fn generate_writes_pages_and_completions() {
     let page = folder.read("man/coua-dedup.1");
     assert!(String::from_utf8(page).unwrap().contains("json.md"));
     for shell in ["bash", "zsh", "fish"] {
-        assert!(run(["generate", "completions", shell]).text().contains("tee-dups"), "{shell}");
+        assert!(run(["generate", "completions", shell]).text().contains("output-dir"), "{shell}");
     }
 }
 

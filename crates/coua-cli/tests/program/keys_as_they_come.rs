@@ -158,9 +158,6 @@ fn comments_are_printed_and_no_records() {
     let counted = run(["dedup", "-c", &file, "--comment", "#"]).text();
     assert_eq!(counted, "1\ttrack x\n# a\n2\tchr1 1\n# a\n1\tchr2 5\n");
     assert_eq!(run(["dedup", "-d", &file, "--comment", "#"]).text(), "# a\nchr1 1\n# a\n");
-    let (out, tee) = (folder.join("out"), folder.join("tee"));
-    run(["dedup", &file, "--comment", "#", "-o", &out, "--tee-dups", &tee]).good();
-    assert_eq!((folder.read("out"), folder.read("tee")), (shown.into(), b"chr1 1\n".to_vec()));
 }
 
 #[test]

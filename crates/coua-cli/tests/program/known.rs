@@ -86,12 +86,9 @@ fn a_known_file_is_no_output() {
     folder.file("in", "2\n3\n");
     let lines = folder.file("known", "1\n2\n");
     std::fs::hard_link(&lines, folder.join("link")).unwrap();
-    for output in [["-o", "known"], ["-o", "link"], ["--tee-dups", "./known"]] {
+    for output in [["-o", "known"], ["-o", "link"], ["-o", "./known"]] {
         for more in [&[][..], &["--keep", "none"], &["--append", "--resume", "--filter", "f"]] {
             let (words, name) = (["dedup", "--known", "known", "in"], output[1]);
-            if output[0] == "--tee-dups" && more.contains(&"--append") {
-                continue;
-            }
             let message = format!("coua: {name}: is also a --known file; choose another output\n");
             run_in(&folder, &[&words[..], &output, more].concat()).failed(2, &message);
         }
@@ -285,27 +282,6 @@ fn a_header_with_a_number_is_the_same_as_another_one_with_a_number() {
     let other = dedup(&["-c"]);
     assert!(other.code == Some(2) && other.stderr.contains("found count, id, v, expected id, v"));
     assert_eq!(folder.read("out"), b"id,v\n");
-}
-
-/// One of two outputs may be new.
-#[test]
-fn each_output_has_its_header_once() {
-    let folder = Folder::new();
-    folder.file("in", "id,v\n1,a\n1,b\n");
-    for (begun, new) in [("out", "tee"), ("tee", "out")] {
-        folder.file(begun, "id,v\n0,x");
-        folder.file(new, "");
-        let args = ["dedup", "--csv", "id", "-o", "out", "--tee-dups", "tee", "--append", "in"];
-        run_in(&folder, &args).good();
-        let text = |begin: &str| [format!("{begin}1,a\n"), format!("{begin}1,b\n")];
-        let [out, _] = text(if begun == "out" { "id,v\n0,x\n" } else { "id,v\n" });
-        let [_, tee] = text(if begun == "tee" { "id,v\n0,x\n" } else { "id,v\n" });
-        assert_eq!((folder.read("out"), folder.read("tee")), (out.into_bytes(), tee.into_bytes()));
-    }
-    folder.file("tee", "no header\n");
-    let args = ["dedup", "--csv", "id", "-o", "out", "--tee-dups", "tee", "--append", "in"];
-    let refused = run_in(&folder, &args);
-    assert!(refused.code == Some(2) && refused.stderr.contains("tee: no column"));
 }
 
 /// With a filter, the same command adds nothing the second time, and an interrupted run must be resumed.

@@ -47,7 +47,6 @@ fn refused(commands: &[&str], troubles: &[&str]) {
 const MAKE: &[&str] = &[
     "dedup --filter new -o made",
     "dedup --filter new -o out",
-    "dedup --filter new -o made --tee-dups out",
     "dedup --filter new",
     "dedup --filter there -o made",
     "dedup -o made",
@@ -92,7 +91,6 @@ const PRINT: &[&str] = &[
     "dedup --filter there in",
     "dedup --filter new --window 7d in",
     "dedup in",
-    "dedup --filter new -o made --tee-dups - in",
     "remove there --report found in",
     "check there in",
     "check -c there in",
@@ -167,11 +165,9 @@ fn of_outputs() {
     }
     for output in ["no/such/out", ".", "in", "there"] {
         refused(&["remove there --report found"], &[&format!("-o {output} in")]);
-        let tee = format!("-o made --tee-dups {output} in");
-        refused(&["dedup --filter there"], &[&format!("-o {output} in"), &tee]);
+        refused(&["dedup --filter there"], &[&format!("-o {output} in")]);
     }
     refused(&["dedup --filter new"], &["-o new in", "--window 7d -o new in", "-o ./new in"]);
-    refused(&["dedup --filter new", "dedup"], &["--tee-dups - in", "-o made --tee-dups made in"]);
     refused(&["dedup --filter new", "dedup --filter there"], &["--resume -o made", "--resume in"]);
     refused(PRINT, &[">&-"]);
 }

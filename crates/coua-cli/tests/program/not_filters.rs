@@ -193,7 +193,6 @@ fn filters_are_no_place_for_records() {
         for args in [
             &["dedup", "--filter", "seen", "-o", filter, "input"][..],
             &["dedup", "-o", filter, "input"],
-            &["dedup", "--filter", "seen", "-o", "output", "--tee-dups", filter, "input"],
             &["dedup", "--filter", "seen", "--resume", "-o", filter, "input"],
             &["remove", "base", "--report", "found", "-o", filter, "input"],
             &["explore", "-o", filter],

@@ -108,7 +108,6 @@ struct Run {
     counts: bool,
     known: Vec<String>,
     compress: Option<&'static str>,
-    has_tee: bool,
 }
 
 impl Run {
@@ -119,15 +118,12 @@ impl Run {
         let count = random.below(if is_large { 3 } else { 7 }) as usize + 1;
         let shards: Vec<Shard> =
             (0..count).map(|number| Shard::random(random, number, headers, most)).collect();
-        let has_one_header = shards.iter().all(|shard| shard.header == shards[0].header);
-        let repeats = random.once_in(4);
         Self {
             keep: random.pick(&[None, None, Some("last"), Some("none")]),
-            repeats,
+            repeats: random.once_in(4),
             counts: random.once_in(4),
             known: if random.once_in(4) { vec!["hot".into(), "key3".into()] } else { Vec::new() },
             compress: random.pick(&[None, None, Some("zst:1"), Some("gz"), Some("none")]),
-            has_tee: !repeats && has_one_header && random.once_in(3),
             shards,
         }
     }
@@ -145,9 +141,6 @@ impl Run {
         }
         if self.shards[0].header.is_some() {
             add(&["--csv", "id"]);
-        }
-        if self.has_tee {
-            add(&["--tee-dups", "tee"]);
         }
         if !self.known.is_empty() {
             let header = if self.shards[0].header.is_some() { "id\n" } else { "" };
@@ -167,19 +160,18 @@ impl Run {
         args
     }
 
-    /// The expected outputs, by name, and the expected second output.
-    fn model(&self) -> (BTreeMap<String, String>, String) {
+    /// The expected outputs, by name.
+    fn model(&self) -> BTreeMap<String, String> {
         let keys = || self.shards.iter().flat_map(|it| it.records.iter().filter_map(|r| it.key(r)));
         let (mut totals, mut before) = (HashMap::new(), HashMap::new());
         keys().for_each(|key| *totals.entry(key).or_insert(0) += 1);
-        let (mut outputs, mut tee) = (BTreeMap::new(), String::new());
+        let mut outputs = BTreeMap::new();
         for shard in &self.shards {
             let comma = if shard.header.is_some() { ',' } else { '\t' };
             let with = |number: &str, record: &str| {
                 if self.counts { format!("{number}{comma}{record}") } else { record.to_owned() }
             };
             let mut lines: Vec<String> = shard.header.iter().map(|it| with("count", it)).collect();
-            let mut tee_lines = if tee.is_empty() { lines.clone() } else { Vec::new() };
             for record in &shard.records {
                 let Some(key) = shard.key(record) else { continue };
                 let (total, before) = (totals[key], before.entry(key).or_insert(0));
@@ -190,20 +182,14 @@ impl Run {
                     Some(_) => total == 1,
                 };
                 *before += 1;
-                let line = with(&total.to_string(), record);
                 if is_kept != self.repeats {
-                    lines.push(line.clone());
-                }
-                if !is_kept {
-                    tee_lines.push(line);
+                    lines.push(with(&total.to_string(), record));
                 }
             }
-            let text =
-                |lines: &[String]| lines.iter().flat_map(|line| [line, "\n"]).collect::<String>();
-            outputs.insert(self.output_name(&shard.name), text(&lines));
-            tee.push_str(&text(&tee_lines));
+            let text = lines.iter().flat_map(|line| [line, "\n"]).collect::<String>();
+            outputs.insert(self.output_name(&shard.name), text);
         }
-        (outputs, tee)
+        outputs
     }
 
     fn output_name(&self, name: &str) -> String {
@@ -241,7 +227,7 @@ fn all_ways_agree_with_a_model() {
             fs::write(path, pack(name, &shard.text())).unwrap();
         }
         let args = run.args(&mut random, &folder);
-        let (outputs, tee) = run.model();
+        let outputs = run.model();
         let mut first = None;
         for threads in ["-j1", "-j2", "-j3", "-j8"] {
             let what = format!("round {round}: {threads} {args:?}");
@@ -259,22 +245,9 @@ fn all_ways_agree_with_a_model() {
             for (name, text) in &outputs {
                 assert!(texts[name] == *text, "{what}: {name}: {:?}, {text:?}", texts[name]);
             }
-            if run.has_tee {
-                assert!(folder.read("tee") == pack_of(&run, &tee, &folder.read("tee")), "{what}");
-            }
             assert!(*first.get_or_insert_with(|| found.clone()) == found, "{what}");
         }
     }
-}
-
-/// The expected second output: compressed, if the run says so, with the same frames as found.
-fn pack_of(run: &Run, tee: &str, found: &[u8]) -> Vec<u8> {
-    let name = match run.compress {
-        Some("gz") => "tee.gz",
-        Some("zst:1") => "tee.zst",
-        _ => "tee",
-    };
-    if unpacked(name, found) == tee.as_bytes() { found.to_vec() } else { tee.into() }
 }
 
 #[test]
@@ -296,9 +269,6 @@ fn what_is_refused_leaves_everything_as_it_was() {
         (&["--output-dir", "old", "in/4"], "old/4: is also an input; choose another output"),
         (&["--output-dir", "new/x/1", "--known", "none"], "none: No such file or directory"),
         (&["--output-dir", "seen/x"], "seen: --output-dir: no folder: File exists"),
-        (&["--output-dir", "new", "--tee-dups", "new/b/2"], "new/b/2: is also the output"),
-        (&["--output-dir", "new", "--tee-dups", "none/x"], "none/x: No such file or directory"),
-        (&["--output-dir", "new", "--tee-dups", "in/1"], "in/1: is also an input"),
         (&["--output-dir", "old", "--filter", "old/1"], "old/1: is also the filter file"),
         (&["--output-dir", "new", "in/../in/1"], "its output would be new/1, like that of"),
         (&["--output-dir", "new", "in/5"], "in/5: No such file or directory"),

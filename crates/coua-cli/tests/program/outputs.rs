@@ -20,7 +20,6 @@ fn a_full_device_is_told() {
             full.failed(2, message);
         }
     }
-    run(["dedup", "--tee-dups", "/dev/full", &file]).failed(2, message);
     let message = "coua: standard output: No space left on device\n";
     for command in ["dedup", "plan --items 5", "generate completions bash", "count f", "check -v f"]
     {
@@ -152,31 +151,14 @@ fn repeats_instead_of_first_occurrences() {
 }
 
 #[test]
-fn both_at_once() {
-    let folder = Folder::new();
-    let text = lines(50_000, Repeats::Many);
-    let file = folder.file("lines", &text);
-    let (unique, repeats) = (folder.join("unique"), folder.join("repeats"));
-    assert_eq!(run(["dedup", &file, "-o", &unique, "--tee-dups", &repeats]).good(), b"");
-    assert!(folder.read("unique") == expected(&text));
-    assert!(folder.read("repeats") == run(["dedup", "-d", &file]).good());
-    let both = folder.read("unique").len() + folder.read("repeats").len();
-    assert_eq!(both, text.len());
-}
-
-#[test]
 fn an_output_is_no_input() {
     let folder = Folder::new();
     let file = folder.file("lines", "a\na\n");
     let message = format!("coua: {file}: is also an input; choose another output\n");
     run(["dedup", &file, "-o", &file]).failed(2, &message);
-    run(["dedup", &file, "--tee-dups", &file]).failed(2, &message);
     let message = "coua: standard output: is also an input; choose another output\n";
     shell(folder.path(), "$COUA dedup lines >> lines").failed(2, message);
     shell(folder.path(), "ln lines link; $COUA dedup < link >> lines").failed(2, message);
-    let output = folder.join("output");
-    let message = format!("coua: {output}: is also the output; choose another file\n");
-    run(["dedup", &file, "-o", &output, "--tee-dups", &output]).failed(2, &message);
     assert_eq!(folder.read("lines"), b"a\na\n");
 }
 
@@ -192,7 +174,6 @@ fn an_output_is_no_filter() {
         ("-o f", "f"),
         ("-o ./f", "./f"),
         ("-o sub/../link", "sub/../link"),
-        ("-o unique --tee-dups f", "f"),
         (">> f", "standard output"),
     ] {
         script(&format!("$COUA dedup --filter f lines {output}")).failed(2, &message(name));
@@ -254,7 +235,7 @@ fn the_key_is_not_written_over() {
     script("$COUA add f --secret k lines; ln k link").good();
     for (command, name) in [
         ("dedup --filter f --secret k -o k lines", "k"),
-        ("dedup --filter f --secret k --tee-dups ./link lines", "./link"),
+        ("dedup --filter f --secret k -o ./link lines", "./link"),
         ("dedup --secret k -o k lines", "k"),
         ("remove f --secret k --report found -o k lines", "k"),
         ("check f --secret k lines >> k", "standard output"),
@@ -323,46 +304,25 @@ fn named_outputs_that_are_no_files_are_recorded() {
     shell(folder.path(), script).good();
 }
 
-/// Two outputs: if the reader of one goes away, the other must not end early without a message.
-#[test]
-fn a_reader_that_goes_away_is_told_where_another_output_suffers() {
-    let folder = Folder::new();
-    folder.file("lines", lines(300_000, Repeats::Many));
-    let said = "was closed by its reader, so neither output is complete\n";
-    let script =
-        "mkfifo pipe && { head -1 pipe > /dev/null & } && $COUA dedup lines -o out --tee-dups pipe";
-    shell(folder.path(), script).failed(2, &format!("coua: pipe: {said}"));
-    let script =
-        "{ $COUA dedup lines --tee-dups dups; echo $? > code; } | head -1 > /dev/null; cat code";
-    let run = shell(folder.path(), script);
-    assert_eq!(
-        (run.stdout, run.stderr),
-        (b"2\n".to_vec(), format!("coua: standard output: {said}"))
-    );
-}
-
 #[test]
 fn outputs_of_refused_runs_keep_what_they_hold() {
     let folder = Folder::new();
     folder.file("lines", "a\na\n");
     folder.file("out", "precious\n");
     for rest in [
-        "--tee-dups lines",
-        "--tee-dups no/such/folder",
-        "--tee-dups out",
-        "--tee-dups seen --filter seen",
+        "nowhere",
+        "--known nowhere",
+        "--filter no/such/folder/seen",
         "--stats 2>&-",
         "--stats --filter seen 2>&-",
-        "--tee-dups lines --filter seen",
     ] {
         let run = shell(folder.path(), &format!("$COUA dedup lines -o out {rest}"));
         assert_eq!(run.code, Some(2), "{rest}");
         assert_eq!(folder.read("out"), b"precious\n", "{rest}");
     }
-    for (output, repeats) in [("new", "no/such/folder"), ("new", "new"), ("link", "no/such/folder")]
-    {
-        std::os::unix::fs::symlink("new", folder.join("link")).ok();
-        let args = format!("$COUA dedup lines -o {output} --tee-dups {repeats}");
+    std::os::unix::fs::symlink("new", folder.join("link")).unwrap();
+    for output in ["new", "link"] {
+        let args = format!("$COUA dedup lines -o {output} --known nowhere");
         assert_eq!(shell(folder.path(), &args).code, Some(2), "{args}");
         assert!(!folder.has("new"), "{args}: an output is left behind");
     }
@@ -373,14 +333,6 @@ fn a_dash_is_standard_output() {
     let folder = Folder::new();
     folder.file("in", "a\nb\na\n");
     assert_eq!(shell(folder.path(), "$COUA dedup -o - in").good(), b"a\nb\n");
-    assert_eq!(shell(folder.path(), "$COUA dedup -o out --tee-dups - in").good(), b"a\n");
-    assert_eq!(folder.read("out"), b"a\nb\n");
-    assert_eq!(shell(folder.path(), "$COUA dedup -o - --tee-dups out in").good(), b"a\nb\n");
-    assert_eq!(folder.read("out"), b"a\n");
-    shell(folder.path(), "$COUA dedup --tee-dups - in").failed(
-        2,
-        "coua: --tee-dups -: standard output already gets the first occurrences; add -o\n",
-    );
     shell(folder.path(), "$COUA dedup --filter f -o - --resume in").failed(
         2,
         "coua: --resume: every output must be a named file (-o), because it is truncated\n",

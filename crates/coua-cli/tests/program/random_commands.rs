@@ -63,11 +63,6 @@ impl World {
         if has_output {
             dedup.output = Some(if random.once_in(10) { "-".to_owned() } else { named("out") });
         }
-        let to_file = dedup.output.as_ref().is_some_and(|output| output != "-");
-        if !dedup.repeats && random.once_in(3) {
-            dedup.tee =
-                Some(if to_file && random.once_in(6) { "-".to_owned() } else { named("tee") });
-        }
         dedup
     }
 
@@ -94,13 +89,10 @@ impl World {
                 given(dedup.repeats, "-d");
                 given(dedup.appends, "--append");
                 let filter = dedup.has_filter.then_some("f");
-                let (output, tee) = (dedup.output.as_deref(), dedup.tee.as_deref());
-                for (option, value) in [
-                    ("--keep", dedup.keep),
-                    ("--filter", filter),
-                    ("-o", output),
-                    ("--tee-dups", tee),
-                ] {
+                let output = dedup.output.as_deref();
+                for (option, value) in
+                    [("--keep", dedup.keep), ("--filter", filter), ("-o", output)]
+                {
                     options.extend(value.iter().flat_map(|value| strings(&[option, value])));
                 }
             }
@@ -126,19 +118,10 @@ impl World {
             all.extend([&["-0"][..], &["--delimiter", "x"]]);
         }
         if let Act::Dedup(dedup) = act {
-            all.extend([
-                &["-c", "--filter", "x"][..],
-                &["-d", "--tee-dups", "x"],
-                &["--known", "nowhere"],
-            ]);
+            all.extend([&["-c", "--filter", "x"][..], &["--known", "nowhere"]]);
             all.extend([&["--rate", "2"][..], &["--known", "."]]);
             if dedup.output.is_none() {
-                all.extend([
-                    &["--append"][..],
-                    &["--tee-dups", "-"],
-                    &["-o", "."],
-                    &["-o", "no/out"],
-                ]);
+                all.extend([&["--append"][..], &["-o", "."], &["-o", "no/out"]]);
             }
         }
         strings(random.pick(&all))
@@ -267,11 +250,7 @@ impl World {
         let story = format!("COUA_TEST_SEED={} {}\n{}", self.seed, step.args.join(" "), run.stderr);
         assert_eq!(run.code, Some(expected.code), "{story}");
         check_messages(&run, &step, &expected, &story);
-        let mut outputs = HashSet::from(["-".to_owned(), step.main()]);
-        if let Act::Dedup(Dedup { tee, .. }) = &step.act {
-            outputs.extend(tee.clone());
-        }
-        for name in outputs {
+        for name in HashSet::from(["-".to_owned(), step.main()]) {
             let is_printed = name == "-";
             let found = if is_printed {
                 Some(run.stdout.clone())
@@ -304,11 +283,10 @@ impl World {
 
     /// The same finished command does nothing, if it has files as inputs and as outputs.
     fn repeat(&self, step: &Step, story: &str) {
-        let Act::Dedup(Dedup { has_filter: true, appends: false, tee, .. }) = &step.act else {
+        let Act::Dedup(Dedup { has_filter: true, appends: false, .. }) = &step.act else {
             return;
         };
-        let has_streams = step.main() == "-" || tee.as_deref() == Some("-") || step.reads_stdin;
-        if has_streams || step.inputs.is_empty() {
+        if step.main() == "-" || step.reads_stdin || step.inputs.is_empty() {
             return;
         }
         let files = || step.files().iter().map(|name| self.folder.read(name)).collect::<Vec<_>>();

@@ -31,7 +31,6 @@ pub(crate) struct Dedup {
     pub(crate) appends: bool,
     pub(crate) has_filter: bool,
     pub(crate) output: Option<String>,
-    pub(crate) tee: Option<String>,
 }
 
 /// A command line, as the model needs it.
@@ -105,8 +104,7 @@ impl Step {
 
     /// The names of its output files.
     pub(crate) fn files(&self) -> Vec<String> {
-        let tee = if let Act::Dedup(dedup) = &self.act { dedup.tee.clone() } else { None };
-        [Some(self.main()), tee].into_iter().flatten().filter(|name| name != "-").collect()
+        Vec::from_iter(Some(self.main()).filter(|name| name != "-"))
     }
 
     pub(crate) fn uses_filter(&self) -> bool {
@@ -286,7 +284,7 @@ impl Model {
             let sink = sink.unwrap_or(Sink { is_counted: dedup.counts, ..Sink::default() });
             (!has_header || sink.is_counted == dedup.counts).then(|| (name.clone(), sink))
         };
-        [Some(step.main()), dedup.tee.clone()].iter().flatten().map(open).collect()
+        [step.main()].iter().map(open).collect()
     }
 
     /// The outputs of `dedup`, if `seen` says which records are new.
@@ -304,12 +302,12 @@ impl Model {
             *totals.entry(key).or_default() += 1;
         }
         let comma = if self.format.is_table() { self.format.separator } else { "\t" };
-        for (name, sink) in &mut sinks {
+        for sink in sinks.values_mut() {
             let is_begun = !sink.bytes.is_empty();
-            let wants_seen = (*name == step.main()) == dedup.repeats;
+            let wants_seen = dedup.repeats;
             for (item, seen) in zip(&items.all, seen) {
                 let prints = match seen {
-                    _ if item.row.kind == Kind::Comment => *name == step.main(),
+                    _ if item.row.kind == Kind::Comment => true,
                     _ if item.row.kind != Kind::Data => item.is_first_header && !is_begun,
                     None => !wants_seen && step.on_missing != Some("drop"),
                     Some(seen) => *seen == wants_seen,

@@ -202,7 +202,6 @@ fn an_output_is_written_by_one_run_at_a_time() {
         ("-o out", "out"),
         ("-o out.gz", "out.gz"),
         ("--append -o out.zst", "out.zst"),
-        ("--tee-dups out -o new", "out"),
         ("--keep last -o out", "out"),
         ("--filter f -o out", "out"),
         ("--output-dir dir", "dir/in"),

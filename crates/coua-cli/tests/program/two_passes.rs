@@ -87,8 +87,6 @@ fn several_inputs_of_all_kinds() {
     // It has nothing left for a second reader.
     let twice = shell(folder.path(), "(read line; $COUA dedup --keep none - -) < lines").good();
     assert_eq!(twice, b"b\n");
-    let tee = run_in(&folder, &["dedup", "--keep", "last", "--tee-dups", "others", "lines"]).text();
-    assert_eq!((tee.as_str(), folder.read("others")), ("x\nb\na\n", b"a\n".to_vec()));
 }
 
 #[test]

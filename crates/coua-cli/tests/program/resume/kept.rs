@@ -92,16 +92,15 @@ fn an_output_is_kept_when_a_run_that_appends_is_killed_early() {
     }
 }
 
-/// Repeats are remembered too; and records may go to standard output beside the file.
+/// Repeats are remembered too.
 #[test]
 fn outputs_of_repeats_are_kept() {
     let folder = Folder::new();
     folder.file("in", "a\na\n");
     let script = |more: &str| shell(folder.path(), &format!("$COUA dedup --filter f {more}"));
-    script("--tee-dups tee in").good();
+    script("-d -o tee in").good();
     assert_eq!(folder.read("tee"), b"a\n");
-    refused(&script("--tee-dups tee in"), APPEND);
-    refused(&script("-d -o tee in"), APPEND);
+    refused(&script("-o tee in"), APPEND);
     refused(&script("-d -o tee < in"), APPEND);
     assert_eq!((folder.read("tee"), items(&folder, "f")), (b"a\n".to_vec(), 1));
     folder.file("other", "x\n");
@@ -124,7 +123,7 @@ fn the_same_finished_command_does_nothing() {
     run_in(&folder, &["add", "filled", "a", "b", "b"]).good();
     for command in [
         "dedup --filter f1 -o out1 a b",
-        "dedup --filter f2 -o out2.zst --tee-dups tee2.gz a b",
+        "dedup --filter f2 -o out2.zst a b",
         "dedup --filter f3 --output-dir out3 --compress gz b a",
         "dedup --filter f4 -d -o out4 a b",
         "remove filled --report found -o out5 a b",
@@ -145,7 +144,7 @@ fn the_same_finished_command_does_nothing() {
 /// A finished run goes on with further inputs, anywhere in the list, and an interrupted one too.
 #[test]
 fn a_run_goes_on_with_further_inputs() {
-    for to in ["-o out", "-o out.gz --tee-dups tee.zst", "--output-dir out"] {
+    for to in ["-o out", "-o out.gz", "--output-dir out"] {
         let folder = Folder::new();
         for (name, text) in [("1", "a\nb"), ("2", "b\nc\n"), ("3", "c\nd\n"), ("4", "a\ne\n")] {
             folder.file(name, text);
@@ -163,7 +162,7 @@ fn a_run_goes_on_with_further_inputs() {
     }
 }
 
-/// The lines of all outputs but those of repeats.
+/// The lines of all outputs.
 fn printed_records(folder: &Folder) -> Vec<String> {
     let files = tree(folder.path());
     let out = files.iter().filter(|(name, _)| name.starts_with("out"));
@@ -242,9 +241,8 @@ fn no_inputs_have_no_outputs() {
     for options in ["", "--filter f", "--filter f --resume", "--keep last"] {
         let dedup = format!("$COUA dedup --files-from list --output-dir out {options}");
         shell(folder.path(), &dedup).good();
-        shell(folder.path(), &format!("{dedup} --tee-dups tee")).good();
     }
-    assert!(!folder.has("out") && folder.read("tee").is_empty());
+    assert!(!folder.has("out"));
 }
 
 /// Nothing is copied before all is known to be in order: standard input never ends here.
@@ -257,7 +255,6 @@ fn two_passes_are_refused_before_their_input_is_copied() {
         "-o .",
         "-o out --secret missing",
         "-o out.xz",
-        "-o out --tee-dups no/such/folder",
         "-o out --known missing",
     ] {
         let words = [&["dedup", "--keep", "none"][..], &options.split(' ').collect::<Vec<_>>()];
@@ -282,7 +279,7 @@ fn an_output_is_never_emptied_while_the_filter_holds_items() {
     let cases = [
         ("cp a x; dedup -o y b; dedup -o x big", "x"),
         ("cp a x; dedup -o y b; dedup --resume -o x big", "x"),
-        ("cp a x; dedup -o y b; dedup --tee-dups x -o z b", "x"),
+        ("cp a x; dedup -o y b; dedup -d -o x b", "x"),
         ("cp a x; dedup -o y b; $COUA remove f --report found -o x b", "x"),
         ("mkdir d; cp a d/b; dedup -o y b2; dedup --output-dir d b b2", "d/b"),
         ("dedup -o out a; mv out x; dedup -o x b", "x"),

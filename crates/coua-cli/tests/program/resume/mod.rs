@@ -48,7 +48,7 @@ const DEDUPS: [Kind; 4] = [
     Kind {
         name: "two",
         command: DEDUP,
-        options: &["-j", "2", "--tee-dups", "tee", "--capacity=400000"],
+        options: &["-j", "2", "--capacity=400000"],
         inputs: &["open", "many"],
         filled: &[],
     },
@@ -73,7 +73,7 @@ const PACKED: [Kind; 4] = [
     Kind {
         name: "packed",
         command: &["dedup", "--filter", "seen.coua", "-o", "out.zst"],
-        options: &["-j", "2", "--tee-dups", "tee.zst"],
+        options: &["-j", "2"],
         inputs: &["open", "many"],
         filled: &[],
     },
@@ -100,7 +100,7 @@ const SHARDS: [Kind; 4] = [
     Kind {
         name: "shards",
         command: EACH,
-        options: &["-j", "2", "--tee-dups", "tee"],
+        options: &["-j", "2"],
         inputs: &["open", "many"],
         filled: &[],
     },
@@ -132,7 +132,7 @@ const TWO_PASSES: [Kind; 5] = [
     Kind {
         name: "last",
         command: &["dedup", "--keep", "last", "-o", "out.zst"],
-        options: &["-j", "2", "--tee-dups", "tee.zst"],
+        options: &["-j", "2"],
         inputs: &["open", "many"],
         filled: &[],
     },
@@ -242,7 +242,7 @@ const WINDOWS: [Kind; 6] = [
     Kind {
         name: "items last seen",
         command: DEDUP,
-        options: &["--window", "1000-items", "--window-by", "last", "-j", "2", "--tee-dups", "tee"],
+        options: &["--window", "1000-items", "--window-by", "last", "-j", "2"],
         inputs: &["many", "open"],
         filled: &[],
     },
@@ -351,7 +351,7 @@ impl Trial {
             let found = found.iter().find(|name| self.folder.has(name))?;
             Some(unpacked(found, &self.folder.read(found)))
         };
-        vec![read("out"), read("tee"), self.folder.filter("seen.coua")]
+        vec![read("out"), self.folder.filter("seen.coua")]
     }
 }
 
