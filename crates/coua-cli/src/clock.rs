@@ -36,7 +36,7 @@ static STATED: OnceLock<u64> = OnceLock::new();
 /// Sets the present to the time in the environment, if there is one.
 pub(crate) fn read_environment() -> Result<()> {
     let Some(text) = env::var_os(STATED_TIME) else { return Ok(()) };
-    let formats = [TimeFormat::Seconds, TimeFormat::Rfc3339];
+    let formats = [TimeFormat::Number(1e-3), TimeFormat::Rfc3339];
     let mut times = formats.iter().filter_map(|it| it.parse(text.as_encoded_bytes(), u64::MAX));
     let time = times.next().ok_or_else(|| {
         let reason =
@@ -69,17 +69,15 @@ pub(crate) fn advance(filter: &mut Generations) {
 }
 
 /// The format of the time in a record. A time without an offset is in UTC.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TimeFormat {
     /// RFC 3339, or a number since 1970 whose size determines its unit.
     #[default]
     Any,
     Rfc3339,
-    Seconds,
-    Milliseconds,
-    Microseconds,
-    Nanoseconds,
+    /// A number since 1970, of which this many are a millisecond.
+    Number(f64),
     /// A `strptime` format.
     Pattern(String),
 }
@@ -89,10 +87,10 @@ impl TimeFormat {
     pub(crate) fn named(text: &str) -> Result<Self, String> {
         Ok(match text {
             "rfc3339" => Self::Rfc3339,
-            "seconds" | "s" => Self::Seconds,
-            "milliseconds" | "ms" => Self::Milliseconds,
-            "microseconds" | "us" => Self::Microseconds,
-            "nanoseconds" | "ns" => Self::Nanoseconds,
+            "seconds" | "s" => Self::Number(1e-3),
+            "milliseconds" | "ms" => Self::Number(1.0),
+            "microseconds" | "us" => Self::Number(1e3),
+            "nanoseconds" | "ns" => Self::Number(1e6),
             pattern if pattern.contains('%') => {
                 let afternoon = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(16);
                 let some_time = afternoon.to_zoned(TimeZone::UTC);
@@ -131,10 +129,7 @@ impl TimeFormat {
                 Some(number) => millis(number / unit_of(number)?),
                 None => rfc_3339(text),
             },
-            Self::Seconds => millis(number(text)? * 1e3),
-            Self::Milliseconds => millis(number(text)?),
-            Self::Microseconds => millis(number(text)? / 1e3),
-            Self::Nanoseconds => millis(number(text)? / 1e6),
+            Self::Number(unit) => millis(number(text)? / unit),
             Self::Rfc3339 => rfc_3339(text),
             Self::Pattern(pattern) => {
                 let mut found = strtime::parse(pattern.as_bytes(), text).ok()?;

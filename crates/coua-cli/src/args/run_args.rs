@@ -25,6 +25,9 @@ pub(crate) struct RunArgs {
     #[arg(long, hide_possible_values = true, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text", value_parser = word(&FORMATS))]
     stats: Option<ReportFormat>,
+
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 /// Whether to print progress, warnings and notes.
@@ -40,9 +43,9 @@ const FORMATS: [Word<ReportFormat>; 2] =
     [("text", ReportFormat::Text), ("json", ReportFormat::Json)];
 
 impl RunArgs {
-    pub(crate) fn running(&self, verbosity: Verbosity) -> Running {
+    pub(crate) fn running(&self) -> Running {
         let threads = self.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
-        Running { threads, figures: self.stats, verbosity }
+        Running { threads, figures: self.stats, verbosity: self.quiet.verbosity() }
     }
 }
 
@@ -79,9 +82,6 @@ pub(crate) struct WorkArgs {
 
     #[command(flatten)]
     run: RunArgs,
-
-    #[command(flatten)]
-    quiet: Quiet,
 }
 
 impl WorkArgs {
@@ -92,6 +92,6 @@ impl WorkArgs {
     }
 
     pub(crate) fn running(&self) -> Running {
-        self.run.running(self.quiet.verbosity())
+        self.run.running()
     }
 }

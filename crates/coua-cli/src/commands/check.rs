@@ -1,6 +1,6 @@
 //! `coua check`.
 
-use crate::args::{Quiet, RunArgs, SecretArgs, TargetArgs};
+use crate::args::{RunArgs, SecretArgs, TargetArgs};
 use crate::filter::Op;
 use crate::key::Seen;
 use crate::output::Destinations;
@@ -29,16 +29,12 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     run: RunArgs,
-
-    #[command(flatten)]
-    quiet: Quiet,
 }
 
 impl CheckArgs {
     /// Prints the records that are in the filter. The exit code is like grep's.
     pub(crate) fn run(&self) -> Result<Exit> {
-        let running = self.run.running(self.quiet.verbosity());
-        let job = self.target.job(Op::Check, None, self.filter.spec(), running)?;
+        let job = self.target.job(Op::Check, None, self.filter.spec(), self.run.running())?;
         let to = if self.count { Destinations::default() } else { Destinations::standard() };
         if self.count {
             Stream::Output.check_open()?;

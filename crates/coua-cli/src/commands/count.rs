@@ -1,6 +1,6 @@
 //! `coua count`.
 
-use crate::args::{Quiet, RunArgs, SecretArgs, TargetArgs};
+use crate::args::{RunArgs, SecretArgs, TargetArgs};
 use crate::filter::Op;
 use crate::output::Destinations;
 use crate::run::Job;
@@ -20,15 +20,11 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     run: RunArgs,
-
-    #[command(flatten)]
-    quiet: Quiet,
 }
 
 impl CountArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
-        let running = self.run.running(self.quiet.verbosity());
-        let job = self.target.job(Op::Count, None, self.filter.spec(), running)?;
+        let job = self.target.job(Op::Count, None, self.filter.spec(), self.run.running())?;
         Job { to: Destinations::standard(), ..job }.run()
     }
 }

@@ -2,9 +2,7 @@
 
 use crate::args::value;
 use crate::filter::dropped_in_stream;
-use crate::terminal::{
-    Failure, Report, ReportFormat, Result, Verbosity, counted, print, significant, size,
-};
+use crate::terminal::{Failure, Report, ReportFormat, Result, print, significant, size};
 use coua::sizing::CuckooPlan;
 use coua::sizing::peers::{binary_fuse, blocked_bloom, bloom, hash_set, quotient};
 use coua::{BuildError, CuckooFilter, WhenFull};
@@ -50,9 +48,7 @@ impl PlanArgs {
         } else {
             report.table() + "\n" + &table(&peers)
         };
-        print(&text)?;
-        warn_of_bits(plan.items, plan.hash_bits);
-        Ok(())
+        print(&text)
     }
 
     fn plan(&self) -> Result<CuckooPlan, BuildError> {
@@ -61,17 +57,6 @@ impl PlanArgs {
             Some(rate) => builder.rate(rate).when_full(WhenFull::ExceedRate).plan(),
             None => builder.plan(),
         }
-    }
-}
-
-/// Warns if 64 bits are too few to distinguish `items` items.
-fn warn_of_bits(items: u64, hash_bits: f64) {
-    let dropped = dropped_in_stream(items, hash_bits);
-    if hash_bits >= 64.0 && dropped >= 1.0 {
-        let (items, dropped) = (counted(items, "item"), significant(dropped));
-        Verbosity::Normal.say(format_args!(
-            "plan: 64 hash bits are too few to distinguish {items}: expect {dropped} of them to be wrongly dropped"
-        ));
     }
 }
 

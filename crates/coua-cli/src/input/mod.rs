@@ -68,14 +68,9 @@ pub(crate) struct InputFile<'a> {
 pub(crate) struct Survey {
     /// Bytes of all inputs on disk; none if one of them is a pipe or similar.
     pub(crate) total_bytes: Option<u64>,
-    /// The estimated number of decompressed bytes.
-    pub(crate) unpacked_bytes: Option<u64>,
     /// The regular files among the inputs, and the list of their names.
     pub(crate) files: HashSet<Identity>,
 }
-
-/// Estimated bytes of records per byte of a compressed input.
-const UNPACKED: u64 = 4;
 
 impl Inputs {
     /// `-` is standard input.
@@ -155,14 +150,11 @@ impl Inputs {
     /// Looks at all inputs, so that a wrong name is found before anything is written.
     pub(crate) fn survey(&self) -> Result<Survey> {
         let files = self.list.iter().filter_map(|list| Identity::at(list)).collect();
-        let mut survey = Survey { total_bytes: Some(0), unpacked_bytes: Some(0), files };
+        let mut survey = Survey { total_bytes: Some(0), files };
         for source in &self.sources {
             let file = source.checked()?;
             survey.total_bytes =
                 survey.total_bytes.zip(file).map(|(total, (rest, _))| total + rest);
-            let unpacked = if source.is_compressed() { UNPACKED } else { 1 };
-            survey.unpacked_bytes =
-                survey.unpacked_bytes.zip(file).map(|(total, (rest, _))| total + rest * unpacked);
             survey.files.extend(file.map(|(_, identity)| identity));
         }
         Ok(survey)
@@ -218,12 +210,6 @@ impl Source {
     /// Whether opening or reading the input may wait for another process.
     fn may_wait(&self) -> bool {
         self.look().is_ok_and(|(metadata, _)| !metadata.is_file())
-    }
-
-    fn is_compressed(&self) -> bool {
-        // Opening anything but a regular file has side effects.
-        let is_regular = |path: &PathBuf| fs::metadata(path).is_ok_and(|it| it.is_file());
-        matches!(self, Self::File(path) if is_regular(path) && matches!(compression_of(path), Ok(Some(_))))
     }
 
     /// Lets the next reader of standard input begin at this place again.

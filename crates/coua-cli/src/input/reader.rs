@@ -8,7 +8,7 @@ use crate::record::{
     BLOCK, Block, BlockEnd, GIANT_BLOCK, Places, RecordFormat, Splitter, no_memory, unmarked,
 };
 use crate::terminal::{Failure, Result};
-use memchr::{memchr, memmem};
+use memchr::memchr;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -218,37 +218,22 @@ impl BlockReader {
                  have other columns",
                 current.records + record as u64 + 1
             ),
-            None if current.records > 0 => return,
-            None => match self.doubt_of_ends(bytes) {
-                Some(doubt) => doubt.to_owned(),
-                None => return,
-            },
+            None if current.records == 0 && self.has_zeros(bytes) => {
+                "contains NUL bytes, as no text does; use -0 if they end records, or pipe in the output of `iconv -f \
+                 UTF-16 -t UTF-8`"
+                    .to_owned()
+            }
+            None => return,
         };
         self.has_warned = true;
         self.means.verbosity.say(format_args!("{}: {warning}", current.name));
     }
 
-    /// Why the first bytes of an input look as if its records ended in another way, if they do.
-    fn doubt_of_ends(&self, bytes: &[u8]) -> Option<&'static str> {
-        let has = |byte| memchr(byte, bytes).is_some();
-        let end = self.format.bytes();
-        match &self.format {
-            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } if has(0) => Some(
-                "contains NUL bytes, as no text does; use -0 if they end records, or pipe in the output of `iconv -f UTF-16 -t UTF-8`",
-            ),
-            RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. } => {
-                let has_several = memchr(b'\r', bytes).is_some_and(|at| at + 1 < bytes.len());
-                (has_several && !has(b'\n')).then_some(
-                    "contains carriage returns, but no newline; if they end lines, convert it with `tr '\\r' '\\n'`",
-                )
-            }
-            _ => {
-                let is_other = end == b"\r\n" || !end.contains(&b'\n');
-                (is_other && has(b'\n') && memmem::find(bytes, end).is_none()).then_some(
-                    "contains newlines, but nothing that ends records with -0 or --delimiter; without these, each line is a record",
-                )
-            }
-        }
+    /// Whether records end with newlines, but there are NUL bytes, as in no text.
+    fn has_zeros(&self, bytes: &[u8]) -> bool {
+        let are_lines =
+            matches!(self.format, RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. });
+        are_lines && memchr(0, bytes).is_some()
     }
 
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.

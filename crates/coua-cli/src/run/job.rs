@@ -37,7 +37,7 @@ impl Running {
     /// The number of threads for these inputs.
     pub(super) fn threads(&self, inputs: &Survey) -> NonZeroUsize {
         let processors = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        self.threads.unwrap_or_else(|| processors().min(useful_threads(inputs.unpacked_bytes)))
+        self.threads.unwrap_or_else(|| processors().min(useful_threads(inputs.total_bytes)))
     }
 }
 

@@ -95,7 +95,6 @@ const PRINT: &[&str] = &[
     "check there in",
     "check -c there in",
     "count there in",
-    "compact there",
     "verify there",
     "info there",
     "info --json aging",
