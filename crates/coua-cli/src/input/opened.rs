@@ -38,6 +38,8 @@ pub(super) struct Tap(Arc<Mutex<RawInput>>);
 
 struct RawInput {
     file: File,
+    /// The file's bytes when it was opened.
+    length: u64,
     /// A read may wait, because this is not a regular file.
     may_wait: bool,
     means: Means,
@@ -52,12 +54,13 @@ impl Tap {
         if offset > 0 {
             file.seek(SeekFrom::Start(offset))?;
         }
-        let may_wait = !file.metadata()?.is_file();
+        let metadata = file.metadata()?;
+        let (length, may_wait) = (metadata.len(), !metadata.is_file());
         if may_wait {
             platform::enlarge_pipe(&file);
         }
         let (ends, all, means) = (Ends::default(), Some(Box::default()), means.clone());
-        Ok(Self(Arc::new(Mutex::new(RawInput { file, may_wait, means, ends, all }))))
+        Ok(Self(Arc::new(Mutex::new(RawInput { file, length, may_wait, means, ends, all }))))
     }
 
     fn raw(&self) -> MutexGuard<'_, RawInput> {
@@ -78,6 +81,9 @@ impl Read for Tap {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && raw.may_wait => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
+                Ok(0) if !raw.may_wait && raw.file.metadata()?.len() < raw.length => {
+                    return Err(io::Error::other("was shortened while it was read"));
+                }
                 Ok(read) => {
                     raw.means.consumed.fetch_add(read as u64, Ordering::Relaxed);
                     raw.ends.add(&buffer[..read]);
@@ -162,5 +168,25 @@ impl Read for Opened {
         }
         self.is_start = false;
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_that_is_shortened_while_it_is_read_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("input");
+        fs::write(&path, "one\ntwo\n").unwrap();
+        let mut whole = bytes_from(&path, 0, Coding::Recognized, &Means::new().unwrap()).unwrap();
+        let mut shortened =
+            bytes_from(&path, 0, Coding::Recognized, &Means::new().unwrap()).unwrap();
+        assert_eq!(io::read_to_string(&mut whole).unwrap(), "one\ntwo\n");
+        File::options().write(true).open(&path).unwrap().set_len(5).unwrap();
+        let error = io::read_to_string(&mut shortened).unwrap_err();
+        assert_eq!(error.to_string(), "was shortened while it was read");
     }
 }
