@@ -121,12 +121,13 @@ impl TimeFormat {
     /// Milliseconds since 1970. A date without a year is in the last year in which it is not after `latest`.
     pub(crate) fn parse(&self, text: &[u8], latest: u64) -> Option<u64> {
         let text = text.trim_ascii();
-        let unit_of =
-            |number: f64| UNITS.iter().find(|(end, _)| number < *end).map(|(_, unit)| *unit);
         match self {
             Self::Any => match number(text) {
                 Some(number) if number < LEAST || date_format(text).is_some() => None,
-                Some(number) => millis(number / unit_of(number)?),
+                Some(number) => {
+                    let (_, unit) = UNITS.iter().find(|(end, _)| number < *end)?;
+                    millis(number / unit)
+                }
                 None => rfc_3339(text),
             },
             Self::Number(unit) => millis(number(text)? / unit),

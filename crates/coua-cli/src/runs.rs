@@ -5,7 +5,7 @@
 //!
 //! | note | its content |
 //! |---|---|
-//! | `coua/run/N` | the job; for each file its role and its path, a character for each byte |
+//! | `coua/run/N` | the job; the paths of inputs, and of outputs, a character for each byte |
 //! | `coua/run/N/state` | whether it has ended, records done, the counters of the command |
 //! | `coua/run/N/file/M` | the position in file M, as [`Place`] has it; without it nothing was done |
 
@@ -81,42 +81,36 @@ pub(crate) struct Run {
     pub(crate) records: u64,
     /// The counters of the command.
     pub(crate) counts: Value,
-    /// Positions in inputs, then in outputs.
-    pub(crate) places: Vec<Place>,
+    /// Positions in inputs. There are none if the run reads its inputs only once, so that it cannot be resumed.
+    pub(crate) inputs: Vec<Place>,
+    /// Positions in outputs.
+    pub(crate) outputs: Vec<Place>,
+}
+
+/// Whether these are positions in the same files, in the same order.
+pub(crate) fn have_same_paths(one: &[Place], other: &[Place]) -> bool {
+    one.iter().map(|place| &place.path).eq(other.iter().map(|place| &place.path))
 }
 
 impl Run {
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Place> {
-        self.places.iter().filter(|place| place.role == Role::Input)
-    }
-
-    pub(crate) fn outputs(&self) -> impl Iterator<Item = &Place> {
-        self.places.iter().filter(|place| place.role != Role::Input)
-    }
-
     /// Whether the run reads its inputs only once, so that it cannot be resumed.
     pub(crate) fn is_stream(&self) -> bool {
-        self.inputs().next().is_none()
+        self.inputs.is_empty()
     }
 
     /// The name in messages.
     pub(crate) fn name(&self) -> String {
         let run = format!("`coua {}`", self.job.command);
-        let mut inputs = self.inputs();
-        let Some(first) = inputs.next() else { return run };
-        let (first, more) = (first.path.display().to_string(), inputs.count() as u64);
+        let Some((first, others)) = self.inputs.split_first() else { return run };
+        let (first, more) = (first.path.display().to_string(), others.len() as u64);
         let others = if more > 0 { format!(" and {} more", grouped(more)) } else { String::new() };
         format!("{run} of {}{others}", printable(&first))
     }
 
     /// Whether the run has these files, in this order.
     pub(crate) fn has_files_of(&self, other: &Self) -> bool {
-        self.places.iter().map(Place::file).eq(other.places.iter().map(Place::file))
-    }
-
-    /// Whether its main output gets records that the filter did not remember.
-    pub(crate) fn prints_new(&self) -> bool {
-        self.job.is_dedup() && !self.job.has("repeats")
+        have_same_paths(&self.inputs, &other.inputs)
+            && have_same_paths(&self.outputs, &other.outputs)
     }
 
     /// The note that does not change.
@@ -124,15 +118,15 @@ impl Run {
         let path = |place: &Place| -> String {
             place.path.as_os_str().as_encoded_bytes().iter().copied().map(char::from).collect()
         };
-        let files = self.places.iter().map(|place| (place.role, path(place)));
-        to_note(&(&self.job, files.collect::<Vec<_>>()))
+        let paths = |places: &[Place]| places.iter().map(path).collect::<Vec<_>>();
+        to_note(&(&self.job, paths(&self.inputs), paths(&self.outputs)))
     }
 
     /// Adds its notes by their names.
     fn encode(&self, number: u64, notes: &mut BTreeMap<String, Vec<u8>>) {
         let name = format!("{PREFIX}{number}");
-        for (at, place) in self.places.iter().enumerate() {
-            if *place != Place::start(place.role, &place.path) {
+        for (at, place) in self.inputs.iter().chain(&self.outputs).enumerate() {
+            if *place != Place::start(&place.path) {
                 notes.insert(format!("{name}/file/{at}"), to_note(place));
             }
         }
@@ -142,21 +136,24 @@ impl Run {
     }
 
     fn decode(note: &[u8]) -> Option<Self> {
-        let (job, files): (_, Vec<(Role, String)>) = serde_json::from_slice(note).ok()?;
-        let place = |(role, path): (Role, String)| {
+        let (job, inputs, outputs): (_, Vec<String>, Vec<String>) =
+            serde_json::from_slice(note).ok()?;
+        let place = |path: &String| {
             let path: Result<Vec<_>, _> = path.chars().map(u8::try_from).collect();
-            Some(Place::start(role, &platform::path_of(&path.ok()?)?))
+            Some(Place::start(&platform::path_of(&path.ok()?)?))
         };
-        let places = files.into_iter().map(place).collect::<Option<_>>()?;
-        Some(Self { job, places, ..Self::default() })
+        let places = |paths: Vec<String>| paths.iter().map(place).collect::<Option<_>>();
+        let (inputs, outputs) = (places(inputs)?, places(outputs)?);
+        Some(Self { job, inputs, outputs, ..Self::default() })
     }
 
     /// Reads the note of a part.
     fn decode_part(&mut self, part: &str, note: &[u8]) -> Option<()> {
         if let Some(at) = part.strip_prefix("file/") {
-            let place = self.places.get_mut(at.parse::<usize>().ok()?)?;
-            let (role, path) = (place.role, mem::take(&mut place.path));
-            *place = Place { role, path, ..serde_json::from_slice(note).ok()? };
+            let mut places = self.inputs.iter_mut().chain(&mut self.outputs);
+            let place = places.nth(at.parse().ok()?)?;
+            let path = mem::take(&mut place.path);
+            *place = Place { path, ..serde_json::from_slice(note).ok()? };
             return Some(());
         }
         let state = serde_json::from_slice(note).ok().filter(|_| part == "state");
@@ -237,24 +234,10 @@ impl Runs {
 /// Bytes of a file's first block, and of the block before a position.
 const BLOCK: u64 = 4096;
 
-/// The use of a file. The names are part of the file format.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Role {
-    /// A file that is read, and may grow.
-    #[default]
-    Input,
-    /// A file that is written, and truncated to the position when the run is resumed.
-    Output,
-}
-
 /// A position in a file. The file is recognized by its content: device and inode change when it is
 /// copied, restored or rewritten by an editor, and a remount may change them for all files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
-    /// Read or written.
-    #[serde(skip)]
-    pub(crate) role: Role,
     /// The absolute path.
     #[serde(skip)]
     pub(crate) path: PathBuf,
@@ -317,14 +300,9 @@ pub(crate) const CHANGED: &str = "no longer begins with what was processed";
 
 impl Place {
     /// The beginning of an unread file.
-    pub(crate) fn start(role: Role, path: &Path) -> Self {
+    pub(crate) fn start(path: &Path) -> Self {
         let (path, sum) = (path.to_owned(), Checksum::default());
-        Self { role, path, offset: 0, records: 0, note: 0, sum }
-    }
-
-    /// The use and the path of the file.
-    pub(crate) fn file(&self) -> (Role, &Path) {
-        (self.role, &self.path)
+        Self { path, offset: 0, records: 0, note: 0, sum }
     }
 
     /// Moves to another position, and computes the checksum there.
@@ -391,12 +369,12 @@ mod tests {
     use std::path::Path;
 
     fn run(records: u64) -> Run {
-        let mut place = Place::start(Role::Output, Path::new("out"));
+        let mut place = Place::start(Path::new("out"));
         (place.offset, place.records, place.note) = (records, 2, 3);
         let counts = Value::from("counts");
-        let places = vec![Place::start(Role::Input, Path::new("in \u{e4}\u{20ac}")), place];
+        let (inputs, outputs) = (vec![Place::start(Path::new("in \u{e4}\u{20ac}"))], vec![place]);
         let (job, has_ended) = (JobSpec::new("job"), records > 5);
-        Run { job, has_ended, records, counts, places }
+        Run { job, has_ended, records, counts, inputs, outputs }
     }
 
     fn sample() -> Runs {
@@ -419,10 +397,10 @@ mod tests {
         let mut new = old.clone();
         new.by_number.remove(&3);
         new.by_number.remove(&12);
-        new.by_number.get_mut(&2).unwrap().places[1].offset = 77;
-        new.by_number.get_mut(&4).unwrap().places.pop();
+        new.by_number.get_mut(&2).unwrap().outputs[0].offset = 77;
+        new.by_number.get_mut(&4).unwrap().outputs.pop();
         new.by_number.get_mut(&5).unwrap().job.command.push('s');
-        new.by_number.get_mut(&6).unwrap().places[1] = Place::start(Role::Output, Path::new("out"));
+        new.by_number.get_mut(&6).unwrap().outputs[0] = Place::start(Path::new("out"));
         new.add(None, run(99));
         for runs in [&old, &new, &old, &Runs::default()] {
             runs.write(&mut store).unwrap();
@@ -436,13 +414,13 @@ mod tests {
     fn a_checkpoint_names_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let (mut store, mut many) = (store(&folder), Runs::default());
-        let places = (0..20_000).map(|n| Place::start(Role::Input, Path::new(&n.to_string())));
-        let number = many.add(None, Run { places: places.collect(), ..Run::default() });
+        let inputs = (0..20_000).map(|n| Place::start(Path::new(&n.to_string())));
+        let number = many.add(None, Run { inputs: inputs.collect(), ..Run::default() });
         many.write(&mut store).unwrap();
         store.commit().unwrap();
         let bytes = || store_bytes(&folder);
         let before = bytes();
-        many.by_number.get_mut(&number).unwrap().places[9].offset = 1;
+        many.by_number.get_mut(&number).unwrap().inputs[9].offset = 1;
         many.write(&mut store).unwrap();
         store.commit().unwrap();
         assert!(bytes() - before < 300, "{}", bytes() - before);
@@ -456,9 +434,9 @@ mod tests {
     fn what_it_does_not_write_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let wrong = [
-            ("coua/run/x", "[{}, []]"),
-            ("coua/run/7", "[1, []]"),
-            ("coua/run/7", r#"[{"command": "add", "options": {}}, [["input", "\u20ac"]]]"#),
+            ("coua/run/x", "[{}, [], []]"),
+            ("coua/run/7", "[1, [], []]"),
+            ("coua/run/7", r#"[{"command": "add", "options": {}}, ["\u20ac"], []]"#),
             ("coua/run/7/state", "[false, 1, null]"),
             ("coua/run/1/state", "[2, 1, null]"),
             ("coua/run/1/state", "[false, 1]"),
@@ -499,7 +477,7 @@ mod tests {
         let text: Vec<u8> = (0..20_000u32).map(|n| (n * n % 251) as u8).collect();
         for length in [0, 1, 4_095, 4_096, 4_097, 8_191, 8_192, 20_000] {
             fs::write(&path, &text).unwrap();
-            let mut place = Place::start(Role::Input, &path);
+            let mut place = Place::start(&path);
             place.move_to(length as u64).unwrap();
             for piece in [1, 7, 4_095, 4_096, 5_000, 20_000] {
                 let mut ends = Ends::default();
@@ -515,7 +493,7 @@ mod tests {
         let path = folder.path().join("file");
         let text: Vec<u8> = (0..10_000u32).map(|n| (n % 251) as u8).collect();
         fs::write(&path, &text).unwrap();
-        let mut place = Place::start(Role::Input, &path);
+        let mut place = Place::start(&path);
         place.check().unwrap();
         place.move_to(6_000).unwrap();
         let with = |bytes: &[u8]| {

@@ -172,8 +172,8 @@ fn object(run: &Run) -> Value {
         "command": run.job.command,
         "has_ended": run.has_ended,
         "records": run.records,
-        "inputs": run.inputs().map(position).collect::<Vec<_>>(),
-        "outputs": run.outputs().map(position).collect::<Vec<_>>(),
+        "inputs": run.inputs.iter().map(position).collect::<Vec<_>>(),
+        "outputs": run.outputs.iter().map(position).collect::<Vec<_>>(),
     })
 }
 

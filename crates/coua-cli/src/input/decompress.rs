@@ -102,7 +102,7 @@ const DECODE_32: &str = "pipe in the output of `iconv -f UTF-32 -t UTF-8`";
 const FILTER: &str = "name a file, not compressed, after --known or --filter";
 
 /// Formats that are not read, with what to do.
-static OTHERS: [OtherFormat; 18] = [
+static OTHERS: [OtherFormat; 16] = [
     other("UTF-32 text", b"\xff\xfe\0\0", DECODE_32),
     other("UTF-32 text", b"\0\0\xfe\xff", DECODE_32),
     other("UTF-16 text", b"\xff\xfe", DECODE),
@@ -110,12 +110,6 @@ static OTHERS: [OtherFormat; 18] = [
     other("a zip archive", b"PK\x03\x04", "pipe in the output of `unzip -p`"),
     other("a 7z archive", b"7z\xbc\xaf\x27\x1c", "pipe in the output of `7z e -so`"),
     other("an lzma file", b"\x5d\0\0", "pipe in the output of `xz -dc --format=lzma`"),
-    other(
-        "an lz4 file of the legacy format",
-        b"\x02\x21\x4c\x18",
-        "pipe in the output of `lz4 -dc`",
-    ),
-    other("an lzop file", b"\x89LZO\0", "pipe in the output of `lzop -dc`"),
     other("a `compress` file", b"\x1f\x9d", "pipe in the output of `gzip -dc`"),
     other("a Parquet file", b"PAR1\x15", CONVERT),
     other("an Arrow file", b"ARROW1\0\0", CONVERT),
@@ -318,11 +312,10 @@ fn skip_zeros(input: &mut impl BufRead) -> io::Result<()> {
     loop {
         let bytes = input.fill_buf()?;
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
-        let is_all = zeros == bytes.len();
-        input.consume(zeros);
-        if zeros == 0 || !is_all {
+        if zeros == 0 {
             return Ok(());
         }
+        input.consume(zeros);
     }
 }
 

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// In a key value longer than this, the order of members counts: sorting them takes several times the memory.
+/// In a key value longer than this, blanks and the order of members count: to sort them takes several times the memory.
 const MOST_CANONICAL: usize = 16 << 20;
 
-/// Levels of a value that is a key in which the order of members does not count.
+/// Levels of a value that is a key in which blanks and the order of members do not count.
 const MOST_LEVELS: usize = 100;
 
 /// JSON pointers (RFC 6901).
@@ -59,7 +59,8 @@ impl Pointers {
             let repaired = repaired(record).ok_or_else(broken)?;
             self.find_in(&repaired, parts).map_err(|_| broken())?;
         }
-        if parts.absent.is_some() && is_array(record) { Err(Missing::Array) } else { Ok(()) }
+        let is_array = || record.trim_ascii_start().starts_with(b"[");
+        if parts.absent.is_some() && is_array() { Err(Missing::Array) } else { Ok(()) }
     }
 
     /// Returns an error if the record is not JSON.
@@ -79,10 +80,6 @@ impl Pointers {
         }
         Ok(())
     }
-}
-
-fn is_array(record: &[u8]) -> bool {
-    record.trim_ascii_start().first() == Some(&b'[')
 }
 
 /// What [`repaired`] makes of NaN.
@@ -175,7 +172,7 @@ fn push_value(text: &str, parts: &mut Parts) -> serde_json::Result<()> {
             let mut json = serde_json::Deserializer::from_str(text);
             json.deserialize_bytes(StringContent(|content: &[u8]| parts.push(content)))?;
         }
-        None if text.len() > MOST_CANONICAL => parts.push(without_blanks(text).as_bytes()),
+        None if text.len() > MOST_CANONICAL => parts.push(text.as_bytes()),
         None => parts.push(canonical(text, MOST_LEVELS, &[]).as_bytes()),
     }
     Ok(())
@@ -183,7 +180,7 @@ fn push_value(text: &str, parts: &mut Parts) -> serde_json::Result<()> {
 
 /// JSON text without blanks, with the members of objects in order of their names, and strings with as few escapes as
 /// they need, as in RFC 8785. Numbers are not changed: as doubles, several large ones would become equal.
-/// Below `levels` levels only blanks are removed. Leaves out the values to which the tokens of `excepted` lead.
+/// Below `levels` levels the text is unchanged. Leaves out the values to which the tokens of `excepted` lead.
 fn canonical(text: &str, levels: usize, excepted: &[&[String]]) -> String {
     let below = |value: &RawValue, name: &str| {
         let inside = excepted.iter().filter_map(|tokens| tokens.split_first());
@@ -191,7 +188,7 @@ fn canonical(text: &str, levels: usize, excepted: &[&[String]]) -> String {
         canonical(value.get(), levels - 1, &inside.collect::<Vec<_>>())
     };
     let is_kept = |name: &str| !excepted.iter().any(|tokens| *tokens == [name]);
-    let kept = || without_blanks(text);
+    let kept = || text.to_owned();
     match text.as_bytes().first() {
         _ if levels == 0 => kept(),
         Some(b'{') => serde_json::from_str(text).map_or_else(
@@ -217,26 +214,12 @@ fn canonical(text: &str, levels: usize, excepted: &[&[String]]) -> String {
         Some(b'"') => {
             serde_json::from_str(text).map_or_else(|_| kept(), |content: String| quoted(&content))
         }
-        _ => text.to_owned(),
+        _ => kept(),
     }
 }
 
 fn quoted(content: &str) -> String {
     serde_json::Value::from(content).to_string()
-}
-
-/// JSON text without the blanks between its tokens.
-fn without_blanks(text: &str) -> String {
-    let (mut quoted, mut escaped) = (false, false);
-    let significant = |c: &char| {
-        let keep = quoted || !c.is_ascii_whitespace();
-        if *c == '"' && !escaped {
-            quoted = !quoted;
-        }
-        escaped = quoted && *c == '\\' && !escaped;
-        keep
-    };
-    text.chars().filter(significant).collect()
 }
 
 /// Calls a function with the content of a string. Half a surrogate pair becomes the three bytes that UTF-8 would have for

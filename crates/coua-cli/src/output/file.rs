@@ -5,7 +5,7 @@ use super::output_spec::{Destination, OutputSpec};
 use crate::input::last_bytes;
 use crate::platform::{self, Identity};
 use crate::record::RecordFormat;
-use crate::runs::{Place, Role};
+use crate::runs::Place;
 use crate::terminal::{Failure, Result, Stream, counted, grouped, message};
 use coua_store::Folder;
 use std::fs::{self, File};
@@ -181,7 +181,7 @@ impl Output {
         let Some(path) = &self.path else { return Ok(None) };
         let failed = |error| Failure::io(&self.name, &error);
         let path = std::path::absolute(path).map_err(failed)?;
-        let mut place = Place::start(Role::Output, &path);
+        let mut place = Place::start(&path);
         place.move_to(self.file.metadata().map_err(failed)?.len()).map_err(failed)?;
         if Identity::at(&path) != self.regular {
             let reason = "was removed or replaced while it was written; choose another output";

@@ -48,7 +48,7 @@ impl Outputs {
         let mut outputs = Self { output: None, per_input: None, format, has_begun: false };
         outputs.output = match &spec.to.records {
             None => None,
-            Some(Destination::Folder(files)) if files.is_empty() => None,
+            Some(Destination::Folder(files)) if files.paths.is_empty() => None,
             Some(Destination::Folder(files)) => {
                 Some(outputs.per_input.insert(PerInput::new(files, spec)).create(spec)?)
             }

@@ -54,11 +54,6 @@ impl OutputFolder {
         Ok(made)
     }
 
-    /// Whether there are no inputs.
-    pub(super) fn is_empty(&self) -> bool {
-        self.paths.is_empty()
-    }
-
     /// The compression of the output with this absolute name.
     pub(super) fn compression(&self, path: &Path) -> Option<OutputCompression> {
         let is_it = |own: &PathBuf| {

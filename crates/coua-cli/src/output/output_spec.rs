@@ -6,7 +6,7 @@ use crate::output::compress::OutputCompression;
 use crate::output::output_folder::OutputFolder;
 use crate::platform::{self, Identity, descriptor};
 use crate::record::{Header, RecordFormat};
-use crate::runs::{Place, Role};
+use crate::runs::Place;
 use crate::terminal::{Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
@@ -140,7 +140,7 @@ impl Destinations {
     pub(crate) fn file_places(&self) -> Vec<Place> {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let files = self.paths().iter().filter(|path| is_file(path));
-        files.map(|path| Place::start(Role::Output, &absolute(path))).collect()
+        files.map(|path| Place::start(&absolute(path))).collect()
     }
 }
 

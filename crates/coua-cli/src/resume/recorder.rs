@@ -7,7 +7,7 @@ use crate::filter::{Counts, RunFilter};
 use crate::key::Done;
 use crate::output::{Outputs, Synced};
 use crate::record::{Block, BlockEnd, RecordFormat};
-use crate::runs::{CHANGED, Place, Role, Run, Runs};
+use crate::runs::{CHANGED, Place, Run, Runs};
 use crate::terminal::{Failure, Result, Verbosity, counted, grouped};
 use coua_store::Notes as FilterNotes;
 use serde_json::json;
@@ -59,11 +59,13 @@ impl Recorder {
     /// inputs, the run cannot be resumed.
     pub(super) fn new(run: Run, number: Option<u64>, runs: &mut Runs, job: &ResumeJob<'_>) -> Self {
         let every = job.options.every.unwrap_or(USUAL_TIME);
-        let inputs = run.inputs().map(|place| Position { place: place.clone(), met: 0 }).collect();
+        let inputs =
+            run.inputs.iter().map(|place| Position { place: place.clone(), met: 0 }).collect();
         let counts = counts_of(&run);
-        let is_noted = number.is_some() || !run.places.is_empty() && excess(&run).is_none();
+        let has_files = !run.is_stream() || !run.outputs.is_empty();
+        let is_noted = number.is_some() || has_files && excess(&run).is_none();
         Self {
-            is_repeatable: job.options.mode == Mode::Resume || run.outputs().next().is_some(),
+            is_repeatable: job.options.mode == Mode::Resume || !run.outputs.is_empty(),
             number: is_noted.then(|| runs.add(number, run)),
             counts,
             has_paused: false,
@@ -183,13 +185,13 @@ impl Recorder {
     pub(super) fn record(&self, runs: &mut Runs, synced: Synced, counts: &Counts) {
         let run = self.number.and_then(|number| runs.by_number.get_mut(&number));
         let Some(run) = run else { return };
-        let places = self.inputs.iter().map(|position| &position.place);
+        run.inputs = self.inputs.iter().map(|position| position.place.clone()).collect();
+        run.outputs = synced;
         let records = if self.is_resumable() {
-            places.clone().map(|place| place.records).sum()
+            run.inputs.iter().map(|place| place.records).sum()
         } else {
             counts.new + counts.found
         };
-        run.places = places.cloned().chain(synced).collect();
         if run.records != records {
             (run.records, run.has_ended) = (records, false);
         }
@@ -202,7 +204,7 @@ impl Recorder {
         let number = self.number.filter(|number| !runs.by_number[number].has_ended);
         let run = number.and_then(|number| runs.by_number.remove(&number));
         let Some(run) = run else { return };
-        let holds_records = run.outputs().any(|place| place.offset > 0);
+        let holds_records = run.outputs.iter().any(|place| place.offset > 0);
         if !(holds_records || self.is_resumable() && self.is_repeatable) {
             return;
         }
@@ -276,9 +278,9 @@ impl ResumeJob<'_> {
         let is_it = |number: &&u64| is_continued && before.by_number[number].has_files_of(&run);
         let number = replaced.iter().find(is_it).copied();
         if self.obstacle.is_some() || number.is_none() && !self.check_room(&run)? {
-            run.places.retain(|place| place.role != Role::Input);
+            run.inputs.clear();
         }
-        let written: Vec<_> = run.outputs().cloned().collect();
+        let written = run.outputs.clone();
         if is_continued {
             outputs.resume(&written)?;
         } else {
@@ -314,7 +316,8 @@ impl ResumeJob<'_> {
 
 /// Why a run is too large to be recorded, if it is.
 fn excess(run: &Run) -> Option<String> {
-    let (bytes, files) = (run.fixed_note().len() as u64 + REST, run.places.len());
+    let (bytes, files) =
+        (run.fixed_note().len() as u64 + REST, run.inputs.len() + run.outputs.len());
     (files > MOST_PLACES || bytes > FilterNotes::MOST_BYTES).then(|| {
         format!(
             "it has {} with {} of names, more than a filter remembers of a run; use fewer at a time",

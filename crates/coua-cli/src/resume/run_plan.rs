@@ -7,7 +7,7 @@ use crate::filter::{Counts, Profile};
 use crate::input::{Coding, Means, bytes_from, compression_of};
 use crate::output::{OutputSpec, has_content};
 use crate::platform::Identity;
-use crate::runs::{CHANGED, Checksum, JobSpec, Place, Role, Run, Runs};
+use crate::runs::{CHANGED, Checksum, JobSpec, Place, Run, Runs, have_same_paths};
 use crate::terminal::{Failure, Result, Verbosity, counted};
 use serde::Deserialize;
 use serde_json::json;
@@ -88,9 +88,9 @@ impl<'a> ResumeJob<'a> {
             _ => Some("every output must be a named file (-o), because it is truncated"),
         };
         let inputs = inputs.filter(|_| obstacle.is_none()).unwrap_or_default();
-        let inputs = inputs.iter().map(|path| Place::start(Role::Input, path));
-        let places = inputs.chain(output_spec.to.file_places()).collect();
-        let run = Run { job: options.spec.clone(), places, ..Run::default() };
+        let inputs = inputs.iter().map(|path| Place::start(path)).collect();
+        let (job, outputs) = (options.spec.clone(), output_spec.to.file_places());
+        let run = Run { job, inputs, outputs, ..Run::default() };
         Self { filter, run, obstacle, output_spec, options, verbosity }
     }
 
@@ -108,8 +108,8 @@ impl<'a> ResumeJob<'a> {
         // The same run is done anew, unless this one appends to what that one wrote. If an unfinished run were resumed
         // later, it would cut what this run writes.
         let is_anew = |run: &Run| self.is_same(run) && !self.output_spec.to.appends;
-        let ours: HashSet<_> = self.run.outputs().map(file).collect();
-        let shares = |run: &Run| run.outputs().any(|place| ours.contains(&file(place)));
+        let ours: HashSet<_> = self.run.outputs.iter().map(file).collect();
+        let shares = |run: &Run| run.outputs.iter().any(|place| ours.contains(&file(place)));
         let is_replaced = |run: &Run| is_anew(run) || !run.has_ended && shares(run);
         let replaced = runs.by_number.iter().filter(|(_, run)| is_replaced(run));
         let replaced = replaced.map(|(number, _)| *number).collect();
@@ -123,12 +123,12 @@ impl<'a> ResumeJob<'a> {
 
     /// Returns an error if a new run would empty an output, or append to that of an interrupted run.
     pub(crate) fn check_outputs(&self, runs: &Runs) -> Result<()> {
-        self.run.outputs().try_for_each(|output| self.check_content(output, runs))
+        self.run.outputs.iter().try_for_each(|output| self.check_content(output, runs))
     }
 
     /// Returns an error if an output has content that must be kept.
     fn check_content(&self, output: &Place, runs: &Runs) -> Result<()> {
-        let place_in = |run: &Run| run.outputs().find(|it| file(it) == file(output)).cloned();
+        let place_in = |run: &Run| run.outputs.iter().find(|it| file(it) == file(output)).cloned();
         let mut unfinished = runs.newest().filter(|run| !run.has_ended);
         let interrupted = unfinished.find_map(|run| Some((run, place_in(run)?)));
         let is_kept = match (&interrupted, self.output_spec.to.appends) {
@@ -177,7 +177,7 @@ impl<'a> ResumeJob<'a> {
     /// Returns an error if this run would count records twice that the same run has done.
     fn check_again(&self, run: &Run) -> Result<()> {
         let is_again = !run.has_ended && self.is_same(run) && run.records > 0 && run.job.counts();
-        if !is_again || run.inputs().any(|input| check_input(input).is_err()) {
+        if !is_again || run.inputs.iter().any(|input| check_input(input).is_err()) {
             return Ok(());
         }
         let (name, records) = (run.name(), counted(run.records, "record"));
@@ -227,8 +227,8 @@ impl<'a> ResumeJob<'a> {
     /// The runs of this job, the newest first: outputs that belong to one input may be others.
     fn same_job<'r>(&self, runs: &'r Runs) -> Vec<(&'r u64, &'r Run)> {
         let has_job = |run: &Run| {
-            let ours = shared_outputs(&self.run).map(Place::file);
-            run.job == self.run.job && shared_outputs(run).map(Place::file).eq(ours)
+            let [ours, theirs] = [&self.run, run].map(shared_outputs);
+            run.job == self.run.job && have_same_paths(ours, theirs)
         };
         runs.by_number.iter().rev().filter(|(_, run)| has_job(run)).collect()
     }
@@ -244,8 +244,7 @@ impl<'a> ResumeJob<'a> {
         let counts = used.iter().map(|age| counts_of(same[*age].1)).reduce(Counts::and);
         let records = inputs.iter().map(|input| input.records).sum();
         let has_more = inputs.iter().any(|input| input.bytes_after() > 0);
-        let places = inputs.into_iter().chain(outputs).collect();
-        let mut run = Run { records, counts: json!(counts), places, ..self.run.clone() };
+        let mut run = Run { records, counts: json!(counts), inputs, outputs, ..self.run.clone() };
         let newest = same[0].1;
         run.has_ended = newest.has_ended && newest.has_files_of(&run) && !has_more;
         let ours: HashSet<_> = steps(&run).map(|(name, _)| name).collect();
@@ -258,23 +257,24 @@ impl<'a> ResumeJob<'a> {
     /// The same run, if it has ended, nothing is left to do, and its outputs hold the results. Says so, or that an output
     /// is gone: nothing will be printed again.
     fn finished(&self, runs: &Runs) -> Option<Plan> {
-        let has_outputs = self.run.outputs().next().is_some();
+        let has_outputs = !self.run.outputs.is_empty();
         if self.obstacle.is_some() || self.output_spec.to.appends || !has_outputs {
             return None;
         }
         let is_at_end = |input: &Place| input.bytes_after() == 0 || is_empty(input);
         let is_done = |input: &Place| is_at_end(input) && check_input(input).is_ok();
         let mut ended = runs.by_number.iter().rev();
-        let (number, run) = ended
-            .find(|(_, run)| run.has_ended && self.is_same(run) && run.inputs().all(is_done))?;
+        let (number, run) = ended.find(|(_, run)| {
+            run.has_ended && self.is_same(run) && run.inputs.iter().all(is_done)
+        })?;
         let (name, filter) = (run.name(), &self.filter.name);
-        if run.outputs().all(|output| check_written(run, output).is_ok()) {
+        if run.outputs.iter().all(|output| check_written(run, output).is_ok()) {
             self.verbosity.say(format_args!("{name}: is finished already; nothing to do"));
             let (run, replaced) = (run.clone(), vec![*number]);
             return Some(Plan { run, is_continued: true, replaced });
         }
         let is_lost = |place: &&Place| place.offset > 0 && !has_content(&place.path);
-        let lost = run.outputs().find(is_lost)?.path.display();
+        let lost = run.outputs.iter().find(is_lost)?.path.display();
         self.verbosity.say(format_args!(
             "{name}: has finished before, and its output {lost} is gone; what {filter} remembers of it is not \
              printed again"
@@ -354,9 +354,9 @@ type JobStep<'r> = (&'r Place, Option<&'r Place>);
 type JobStepName<'r> = (&'r Path, usize);
 
 fn steps(run: &Run) -> impl Iterator<Item = (JobStepName<'_>, JobStep<'_>)> {
-    let mut outputs = run.outputs().filter(|_| run.job.has("output-dir"));
+    let mut outputs = run.outputs.iter().filter(|_| run.job.has("output-dir"));
     let mut times = HashMap::new();
-    run.inputs().map(move |input| {
+    run.inputs.iter().map(move |input| {
         let (output, time) = (outputs.next(), times.entry(&*input.path).or_insert(0));
         *time += 1;
         ((&*input.path, *time), (input, output))
@@ -364,9 +364,9 @@ fn steps(run: &Run) -> impl Iterator<Item = (JobStepName<'_>, JobStep<'_>)> {
 }
 
 /// The outputs that do not belong to one input.
-fn shared_outputs(run: &Run) -> impl Iterator<Item = &Place> {
-    let own = if run.job.has("output-dir") { run.inputs().count() } else { 0 };
-    run.outputs().skip(own)
+fn shared_outputs(run: &Run) -> &[Place] {
+    let own = if run.job.has("output-dir") { run.inputs.len() } else { 0 };
+    run.outputs.get(own..).unwrap_or_default()
 }
 
 /// The counters of a run.

@@ -165,12 +165,8 @@ impl Job {
 
     /// Whether the command is about records in the filter, and does not print its answer as a number.
     pub(super) fn wants_found(&self) -> bool {
-        let is_printed = self.to.records.is_some();
-        match self.op {
-            Op::Check => is_printed && self.printed != Some(Seen::New),
-            Op::Remove => self.printed != Some(Seen::New),
-            _ => false,
-        }
+        let prints_found = self.to.records.is_some() && self.printed != Some(Seen::New);
+        self.op == Op::Remove || self.op == Op::Check && prints_found
     }
 
     /// Begins or resumes the run with its outputs. The filter then records that they are being written.
@@ -194,7 +190,7 @@ impl Job {
             return outputs.begin(&self.to).map(|()| None);
         };
         let plan = job.plan(runs)?;
-        for place in plan.run.outputs().filter(|_| plan.is_continued) {
+        for place in plan.run.outputs.iter().filter(|_| plan.is_continued) {
             let coding = self.to.coding(&place.path);
             self.reading.check_rest(filter, profile, &plan.run, place, coding)?;
         }

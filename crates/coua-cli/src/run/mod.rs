@@ -394,7 +394,7 @@ impl Outcome {
             Op::Add | Op::AddNew => {
                 format!("may or may not be in the filter; all before {first} are")
             }
-            Op::Remove => "may or may not be removed, and are not in the report".to_owned(),
+            Op::Remove => "may or may not be removed".to_owned(),
             Op::Check | Op::Count => return Some(reason.clone()),
         };
         let unanswered = counted(*unanswered, "record");

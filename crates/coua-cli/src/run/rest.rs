@@ -37,7 +37,7 @@ impl InputPlan {
             return Ok(());
         }
         // The run may have forgotten, and printed again, what a filter with a window remembers at the checkpoint.
-        let is_new = run.prints_new() && profile.window.is_none();
+        let is_new = !run.job.has("repeats") && profile.window.is_none();
         let is_of_run = match self.last_of_rest(run, place, coding)? {
             Some((mut batch, Some(last))) if is_new => {
                 self.look_up(filter, profile, &mut batch)?;
@@ -73,13 +73,13 @@ impl InputPlan {
         let failed = |error| Failure::io(place.path.display(), &error);
         let bytes = bytes_from(&place.path, place.offset, coding, &means).map_err(failed)?;
         let mut rest = RestBytes { bytes, next: Vec::new(), at: 0, end: None };
-        let inputs: Vec<PathBuf> = run.inputs().map(|input| input.path.clone()).collect();
+        let inputs: Vec<PathBuf> = run.inputs.iter().map(|input| input.path.clone()).collect();
         let mut reader = self.reader(self.inputs.others(&inputs), Mixing::Allowed, means.clone());
         let (mut batch, mut last) = (Batch::default(), None);
         // A failure of an input is reported when the run comes there.
         while !rest.is_empty() && matches!(reader.next_block(&mut batch.block), Ok(true)) {
             let block = &batch.block;
-            let Some(input) = run.inputs().nth(block.input) else { break };
+            let Some(input) = run.inputs.get(block.input) else { break };
             // The last one may have grown since.
             let done = input.records.saturating_sub(u64::from(input.note > 0));
             let done = done.saturating_sub(block.records_before) as usize;

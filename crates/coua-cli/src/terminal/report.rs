@@ -142,11 +142,6 @@ impl FilterFigures {
         ))
     }
 
-    /// Memory in bits per item.
-    pub(crate) fn bits_per_item(&self) -> f64 {
-        8.0 * self.memory_bytes as f64 / self.items.max(1) as f64
-    }
-
     /// Adds the filter's exactness and size.
     pub(crate) fn write_measures(&self, report: &mut Report) {
         let rate = self.false_positive_rate;
@@ -156,7 +151,8 @@ impl FilterFigures {
         report.measure("load", "load", self.load, percent);
         report.bytes("memory_bytes", "memory", self.memory_bytes);
         let tenths = |bits| format!("{bits:.1}");
-        report.measure("bits_per_item", "bits per item", self.bits_per_item(), tenths);
+        let bits = 8.0 * self.memory_bytes as f64 / self.items.max(1) as f64;
+        report.measure("bits_per_item", "bits per item", bits, tenths);
     }
 
     /// Adds the figures of a run.
@@ -198,24 +194,17 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return text.into();
     }
+    let escaped = |letter: char| {
+        if letter.is_control() { letter.escape_default().to_string() } else { letter.into() }
+    };
     text.chars().map(escaped).collect::<String>().into()
-}
-
-fn escaped(letter: char) -> String {
-    if letter.is_control() { letter.escape_default().collect() } else { letter.into() }
 }
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// A number with its noun: `1 record`, `1,234 records`.

@@ -54,7 +54,7 @@ fn files_and_answers_depend_on_no_threads() {
         (Some(&base), [&dedup[..], &["more", "mixed", "tiny"]].concat()),
         (Some(&base), vec!["dedup", "--filter", "seen", "-o", "out", "more"]),
         (Some(&base), vec!["add", "seen", "tiny", "mixed"]),
-        (Some(&base), vec!["remove", "seen", "--report", "found", "-o", "out", "many", "more"]),
+        (Some(&base), vec!["remove", "seen", "many", "more"]),
         (None, [&dedup[..], &SHARED, &["mixed", "tiny", "mixed"]].concat()),
         (None, [&dedup[..], &limited, &["mixed", "tiny", "more"]].concat()),
         (None, [&["add", "seen"][..], &limited, &["mixed", "more"]].concat()),

@@ -133,7 +133,6 @@ fn names_of_other_compressions_are_refused() {
             &["dedup", "--append", "-o", name],
             &["dedup", "--keep", "last", "-o", name],
             &["dedup", "--filter", "new", "-o", name],
-            &["remove", "f", "--report", "found", "-o", name],
         ] {
             let refused = run_in(&folder, &[command, &["in"]].concat());
             let words = format!("coua: {name}: ends in .{ending}, but coua does not write ");

@@ -39,7 +39,6 @@ fn records_under_different_headers_go_to_no_output_together() {
         &["check", "f"],
         &["check", "-v", "f"],
         &["count", "f"],
-        &["remove", "f", "--report", "found", "-o", "out"],
     ] {
         run_in(&folder, &["add", "f", "--csv", "url", "first"]).good();
         let args = [command, &["--csv", "url", "first", "second"]].concat();

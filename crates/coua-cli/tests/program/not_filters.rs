@@ -194,7 +194,6 @@ fn filters_are_no_place_for_records() {
             &["dedup", "--filter", "seen", "-o", filter, "input"][..],
             &["dedup", "-o", filter, "input"],
             &["dedup", "--filter", "seen", "--resume", "-o", filter, "input"],
-            &["remove", "base", "--report", "found", "-o", filter, "input"],
             &["explore", "-o", filter],
         ] {
             run_in(&folder, args).failed(2, &message);

@@ -179,7 +179,7 @@ fn an_output_is_no_filter() {
         script(&format!("$COUA dedup --filter f lines {output}")).failed(2, &message(name));
         script(&format!("$COUA dedup --filter link lines {output}")).failed(2, &message(name));
     }
-    for command in ["check f", "count f", "remove --report found f"] {
+    for command in ["check f", "count f"] {
         let run = script(&format!("$COUA {command} lines >> f"));
         run.failed(2, &message("standard output"));
     }
@@ -209,13 +209,10 @@ fn the_filter_is_neither_input_nor_output() {
                 run.stderr
             );
         }
-        for command in ["dedup --filter f -o NAME lines", "remove f --report found -o NAME lines"] {
-            let run = script(&format!("$COUA {}", command.replace("NAME", name)));
-            let message = format!("coua: {name}: is also the filter file; choose another output\n");
-            run.failed(2, &message);
-        }
+        let run = script(&format!("$COUA dedup --filter f -o {name} lines"));
+        run.failed(2, &format!("coua: {name}: is also the filter file; choose another output\n"));
         let message = "coua: standard output: is also the filter file; choose another output\n";
-        for command in ["check f", "count f", "dedup --filter f", "remove f --report found"] {
+        for command in ["check f", "count f", "dedup --filter f"] {
             script(&format!("$COUA {command} lines >> {name}")).failed(2, message);
         }
         assert!(folder.read("f") == filter);
@@ -237,7 +234,6 @@ fn the_key_is_not_written_over() {
         ("dedup --filter f --secret k -o k lines", "k"),
         ("dedup --filter f --secret k -o ./link lines", "./link"),
         ("dedup --secret k -o k lines", "k"),
-        ("remove f --secret k --report found -o k lines", "k"),
         ("check f --secret k lines >> k", "standard output"),
         ("merge -o k --secret k f", "k"),
         ("convert f -o k --secret k --rate 0.5", "k"),
@@ -299,9 +295,6 @@ fn named_outputs_that_are_no_files_are_recorded() {
     assert_eq!(shell(folder.path(), script).good(), b"");
     assert_eq!(folder.read("got"), expected(&text));
     assert!(folder.read("counts").starts_with(b"1\t"), "it is remembered");
-    let script =
-        "$COUA remove seen --report found -o /dev/stdout lines | cat > gone && cmp gone got";
-    shell(folder.path(), script).good();
 }
 
 #[test]
@@ -337,9 +330,6 @@ fn a_dash_is_standard_output() {
         2,
         "coua: --resume: every output must be a named file (-o), because it is truncated\n",
     );
-    shell(folder.path(), "$COUA add f in").good();
-    let removed = shell(folder.path(), "$COUA remove f --report found -o - in").good();
-    assert_eq!(removed, b"a\nb\na\n");
     assert!(!folder.has("-"));
     // A file of this name has another name too.
     shell(folder.path(), "$COUA dedup -o ./- in").good();

@@ -33,11 +33,7 @@ impl World {
             0..4 => Act::Dedup(self.dedup(random, nth)),
             4 => Act::Add { is_unique: random.once_in(2) },
             5 => Act::Count,
-            6 => {
-                let report = random.pick(&[None, Some("found"), Some("not-found")]);
-                let is_file = report.is_some() && random.once_in(3);
-                Act::Remove { report, output: is_file.then(|| format!("report{nth}")) }
-            }
+            6 => Act::Remove,
             _ => Act::Check { is_inverted: random.once_in(2), counts: random.once_in(3) },
         }
     }
@@ -77,13 +73,7 @@ impl World {
                 given(*is_inverted, "-v");
                 given(*counts, "-c");
             }
-            Act::Remove { report, output } => {
-                let words = [("--report", *report), ("-o", output.as_deref())];
-                for (option, value) in words {
-                    options.extend(value.iter().flat_map(|value| strings(&[option, value])));
-                }
-            }
-            Act::Count => {}
+            Act::Remove | Act::Count => {}
             Act::Dedup(dedup) => {
                 given(dedup.counts, "-c");
                 given(dedup.repeats, "-d");
@@ -132,7 +122,7 @@ impl World {
         let mut args = strings(&[match act {
             Act::Dedup(_) => "dedup",
             Act::Add { .. } => "add",
-            Act::Remove { .. } => "remove",
+            Act::Remove => "remove",
             Act::Check { .. } => "check",
             Act::Count => "count",
         }]);

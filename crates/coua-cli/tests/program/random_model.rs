@@ -10,10 +10,7 @@ pub(crate) enum Act {
     Add {
         is_unique: bool,
     },
-    Remove {
-        report: Option<&'static str>,
-        output: Option<String>,
-    },
+    Remove,
     /// Only the number of records.
     Check {
         is_inverted: bool,
@@ -96,9 +93,7 @@ struct Items<'s> {
 impl Step {
     /// The name of the main output; standard output is `-`.
     pub(crate) fn main(&self) -> String {
-        let (Act::Dedup(Dedup { output, .. }) | Act::Remove { output, .. }) = &self.act else {
-            return "-".to_owned();
-        };
+        let Act::Dedup(Dedup { output, .. }) = &self.act else { return "-".to_owned() };
         output.clone().unwrap_or("-".to_owned())
     }
 
@@ -163,7 +158,6 @@ impl Model {
                 let (seen, copies) = seen(dedup, &items, &known.keys().collect(), copies);
                 self.printed(step, dedup, &items, &seen, sinks, copies)
             }
-            Act::Remove { .. } if self.would_empty(step) => return refused(),
             _ => self.asked(step, &items, copies),
         };
         let without_key = items.data().filter(|item| item.key.is_none()).count() as u64;
@@ -228,9 +222,8 @@ impl Model {
                     item.is_first_header && !matches!(step.act, Act::Count)
                 }
                 _ if is_left_out => false,
-                Act::Add { .. } | Act::Remove { report: None, .. } => false,
+                Act::Add { .. } | Act::Remove => false,
                 Act::Check { is_inverted, .. } => (number == 0) == *is_inverted,
-                Act::Remove { report, .. } => (number == 0) == (*report == Some("not-found")),
                 _ => true,
             };
             printed += u64::from(prints && item.row.kind == Kind::Data);
@@ -243,7 +236,7 @@ impl Model {
             *if number > 0 { &mut yes } else { &mut no } += 1;
             let change = match step.act {
                 Act::Add { is_unique } => i64::from(!is_unique || number == 0),
-                Act::Remove { .. } => -i64::from(number > 0),
+                Act::Remove => -i64::from(number > 0),
                 _ => 0,
             };
             *copies.entry(key.clone()).or_default() = number.strict_add_signed(change);
@@ -251,15 +244,13 @@ impl Model {
         let added = if let Act::Add { is_unique: true } = step.act { no } else { yes + no };
         let figures = match step.act {
             Act::Add { .. } => HashMap::from([("added", added)]),
-            Act::Remove { .. } => HashMap::from([("removed", yes), ("not_found", no)]),
+            Act::Remove => HashMap::from([("removed", yes), ("not_found", no)]),
             _ => HashMap::from([("found", yes), ("not_found", no)]),
         };
         let number = format!("{printed}\n").into_bytes();
         let bytes = match step.act {
             Act::Check { counts: true, .. } if items.code == 0 => number,
-            Act::Check { counts: false, .. } | Act::Remove { report: Some(_), .. } | Act::Count => {
-                sink.bytes
-            }
+            Act::Check { counts: false, .. } | Act::Count => sink.bytes,
             _ => Vec::new(),
         };
         let sinks = HashMap::from([(step.main(), Sink { bytes, ..Sink::default() })]);

@@ -14,7 +14,6 @@ fn a_closed_standard_output_is_told() {
         "check f lines",
         "check -c f lines",
         "count f lines",
-        "remove --report found f lines",
         "info f",
         "verify f",
         "plan --items 1e6",
@@ -28,7 +27,6 @@ fn a_closed_standard_output_is_told() {
         assert_eq!(run.stderr, "coua: standard output: is closed\n", "{command}");
     }
     assert!(!folder.has("new"), "what was not delivered is not recorded");
-    assert_eq!(run_with(&text, ["check", &folder.join("f")]).good(), text, "nor removed");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn outputs_and_changed_filters_are_equal() {
     for command in [
         &["dedup", "--filter", "seen", "-o", "/dev/stdout"][..],
         &["add", "seen"],
-        &["remove", "seen", "--report", "found"],
+        &["remove", "seen"],
         &["check", "seen"],
         &["check", "-v", "seen"],
         &["count", "seen"],

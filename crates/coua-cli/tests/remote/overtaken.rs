@@ -140,18 +140,6 @@ fn of_equal_records_the_first_is_printed_whatever_is_refused() {
     }
 }
 
-#[test]
-fn of_equal_records_the_first_is_removed_whatever_is_refused() {
-    let (folder, text) = (Folder::new(), records());
-    let file = folder.file("in", &text);
-    let fate = |number| if number % 5 == 1 { Fate::Refused } else { Fate::Done };
-    let (mode, refusal) = REFUSALS[0];
-    let at = format!("valkey://127.0.0.1:{}/s", start(mode, refusal, fate));
-    run([&["add", "-q", "--unique", &at, &file], &KEY[..]].concat()).good();
-    let done = run([&["remove", "-q", "-j", "3", "--report=found", &at, &file], &KEY[..]].concat());
-    assert!(done.good() == firsts(&text).as_bytes());
-}
-
 /// A request that overtook the refused one may have inserted its key.
 #[test]
 fn no_first_record_is_lost_if_those_that_overtook_are_in_doubt() {

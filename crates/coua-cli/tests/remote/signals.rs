@@ -87,13 +87,8 @@ fn signals_that_go_on_cost_nothing(kind: Kind) {
 }
 
 fn a_signal_to_end_is_obeyed_while_the_server_is_silent(kind: Kind) {
-    let commands: [&[&str]; 5] = [
-        &["add"],
-        &["remove", "--report=found"],
-        &["check"],
-        &["count"],
-        &["dedup", "-d", "--filter"],
-    ];
+    let commands: [&[&str]; 5] =
+        [&["add"], &["remove"], &["check"], &["count"], &["dedup", "-d", "--filter"]];
     // Each gives the server some seconds.
     thread::scope(|scope| {
         for command in commands {

@@ -198,36 +198,6 @@ fn inputs_with_fewer_records_are_noticed() {
     assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
 }
 
-#[test]
-fn a_report_is_resumed_in_a_file_alone() {
-    let folder = folder();
-    for to in [&[][..], &["-o", "/dev/stdout"]] {
-        let report = ["remove", "seen", "--resume", "--report", "found", "first"];
-        let run = run_in(&folder, &[&report[..], to].concat());
-        assert_eq!(run.code, Some(2));
-        assert!(
-            run.stderr.contains("--resume: every output must be a named file"),
-            "{}",
-            run.stderr
-        );
-    }
-    let report = with(REMOVE, &["--report", "found", "-o", "out"]);
-    assert_eq!(run_in(&folder, &report).code, Some(2));
-    assert_eq!(folder.read("out"), b"a\nb\na\n");
-    // The output contains records that are no longer in the filter.
-    let message = format!(
-        "coua: seen: an interrupted `coua remove` of {} and 1 more has done 3 records, which would count twice; \
-         continue with --resume\n",
-        folder.join("first")
-    );
-    run_in(&folder, &report).failed(2, &message);
-    fs::write(folder.join("second"), "x\nb\n  longer than it was\n").unwrap();
-    fs::write(folder.join("out"), "a\nb\na\nb\n  lon").unwrap();
-    run_in(&folder, &with(&report, &["--resume"])).good();
-    assert_eq!(folder.read("out"), b"a\nb\na\nb\n");
-    assert_eq!(counts(&folder), [1, 1, 3, 3, 3]);
-}
-
 /// A run without room stops before the refused record, even when it is resumed. Another process makes room.
 #[test]
 fn nothing_is_counted_twice_in_a_full_filter() {

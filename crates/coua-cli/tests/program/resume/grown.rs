@@ -128,14 +128,13 @@ fn a_line_whose_end_comes_later_counts_once() {
 fn a_row_that_was_cut_off_within_quotes_comes_whole() {
     let folder = Folder::new();
     folder.file("a", "k\n\"first\nhalf, ");
-    let command = ["remove", "seen", "--resume", "--report", "found", "-o", "out", "--csv", "k"];
+    let command = ["remove", "seen", "--resume", "--csv", "k"];
     folder.file("row", "k\n\"first\nhalf, second\"\n");
     done(&folder, &["add", "seen", "--csv", "k"], &["row"]);
     let said = run_in(&folder, &[&command[..], &["a"]].concat());
     assert!(said.code == Some(0) && said.stderr.contains("without a key"), "{}", said.stderr);
     append(&folder, "a", "second\"\n");
     done(&folder, &command, &["a"]);
-    assert_eq!(folder.read("out"), folder.read("row"), "and the header");
     done(&folder, &["check", "-v", "seen", "--csv", "k"], &["row"]);
 }
 

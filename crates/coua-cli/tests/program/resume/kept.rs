@@ -103,14 +103,6 @@ fn outputs_of_repeats_are_kept() {
     refused(&script("-o tee in"), APPEND);
     refused(&script("-d -o tee < in"), APPEND);
     assert_eq!((folder.read("tee"), items(&folder, "f")), (b"a\n".to_vec(), 1));
-    folder.file("other", "x\n");
-    let held = run_in(&folder, &["remove", "f", "--report", "found", "-o", "tee", "other"]);
-    refused(&held, "/tee: is not emptied, because f holds items; move the file away\n");
-    // The filter is empty then.
-    let remove = ["remove", "f", "--report", "found", "-o", "report"];
-    run_in(&folder, &[&remove[..], &["in"]].concat()).good();
-    assert_eq!(run_in(&folder, &[&remove[..], &["other"]].concat()).code, Some(0));
-    assert_eq!(folder.read("report"), b"");
 }
 
 /// Whatever its inputs and outputs are.
@@ -120,13 +112,11 @@ fn the_same_finished_command_does_nothing() {
     folder.file("a", "1\n2\n");
     folder.file("b", "2\n3\n");
     shell(folder.path(), "gzip < /dev/null > empty.gz").good();
-    run_in(&folder, &["add", "filled", "a", "b", "b"]).good();
     for command in [
         "dedup --filter f1 -o out1 a b",
         "dedup --filter f2 -o out2.zst a b",
         "dedup --filter f3 --output-dir out3 --compress gz b a",
         "dedup --filter f4 -d -o out4 a b",
-        "remove filled --report found -o out5 a b",
         "dedup --filter f6 -o out6 empty.gz a b",
     ] {
         shell(folder.path(), &format!("$COUA {command}")).good();
@@ -280,7 +270,6 @@ fn an_output_is_never_emptied_while_the_filter_holds_items() {
         ("cp a x; dedup -o y b; dedup -o x big", "x"),
         ("cp a x; dedup -o y b; dedup --resume -o x big", "x"),
         ("cp a x; dedup -o y b; dedup -d -o x b", "x"),
-        ("cp a x; dedup -o y b; $COUA remove f --report found -o x b", "x"),
         ("mkdir d; cp a d/b; dedup -o y b2; dedup --output-dir d b b2", "d/b"),
         ("dedup -o out a; mv out x; dedup -o x b", "x"),
         ("dedup a > x; dedup -o x b", "x"),
