@@ -140,7 +140,7 @@ impl Run {
             serde_json::from_slice(note).ok()?;
         let place = |path: &String| {
             let path: Result<Vec<_>, _> = path.chars().map(u8::try_from).collect();
-            Some(Place::start(&platform::path_of(&path.ok()?)?))
+            Some(Place::start(&platform::path_of(&path.ok()?)))
         };
         let places = |paths: Vec<String>| paths.iter().map(place).collect::<Option<_>>();
         let (inputs, outputs) = (places(inputs)?, places(outputs)?);

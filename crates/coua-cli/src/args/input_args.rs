@@ -139,15 +139,7 @@ impl InputArgs {
         read.map_err(|error| Failure::io(list.display(), &error))?;
         let end = if text.contains(&0) { 0 } else { b'\n' };
         let named = text.split(|byte| *byte == end).filter(|name| !name.is_empty());
-        let named = named.map(|name| platform::path_of(name).ok_or(name));
-        let named = named.collect::<Result<Vec<_>, _>>().map_err(|name| {
-            let name = String::from_utf8_lossy(name);
-            Failure::at(
-                list.display(),
-                format_args!("\"{name}\" is not a valid file name on this system"),
-            )
-        })?;
-        Ok(self.files.iter().cloned().chain(named).collect())
+        Ok(self.files.iter().cloned().chain(named.map(platform::path_of)).collect())
     }
 
     /// Adds the options on which the result depends.

@@ -97,9 +97,9 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
 /// Mapped files cannot be shortened here.
 pub(crate) fn explain_shortened(_path: &Path) {}
 
-/// The path of these bytes, which must be UTF-8.
-pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-    std::str::from_utf8(bytes).ok().map(PathBuf::from)
+/// The path of these bytes; no file has that of bytes that are not UTF-8.
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(&*String::from_utf8_lossy(bytes))
 }
 
 /// Always true: a lock would keep this process itself from reading the file under another handle.

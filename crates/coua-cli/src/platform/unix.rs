@@ -137,9 +137,8 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
 }
 
 /// The path of these bytes.
-#[expect(clippy::unnecessary_wraps, reason = "it may fail elsewhere")]
-pub(crate) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-    Some(PathBuf::from(OsStr::from_bytes(bytes)))
+pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
 }
 
 /// Locks a file as long as it is open; false if another process has locked it. Without locks, as on some network file

@@ -167,7 +167,7 @@ impl<'a> ResumeJob<'a> {
         };
         if resumes {
             ways += "continue that run with --resume, ";
-        } else if job.is_dedup() && !appends && !job.has("output-dir") {
+        } else if !appends && !job.has("output-dir") {
             ways += "append with --append, ";
         }
         let or = if ways.is_empty() { "" } else { "or " };
