@@ -103,6 +103,8 @@ pub(crate) struct DedupArgs {
     keep: Option<Keep>,
 
     /// Print the records that would otherwise be dropped
+    ///
+    /// To get the others too, run the command without -d as well: with --filter, each on its own copy of the filter.
     #[arg(short = 'd', long, help_heading = "Which copy")]
     repeats: bool,
 
