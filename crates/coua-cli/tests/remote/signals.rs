@@ -50,9 +50,14 @@ fn waiting(server: &Server, at: &str, command: &[&str]) -> (Child, ChildStdin) {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"a\n").unwrap();
     // It handles signals from its first answer on.
-    if command == ["add"] {
+    let exists = match command {
+        ["add"] => Some(":1"),
+        ["remove"] => Some(":0"),
+        _ => None,
+    };
+    if let Some(exists) = exists {
         let mut client = server.client();
-        until(|| client.run("CF.EXISTS seen a").to_string() == ":1");
+        until(|| client.run("CF.EXISTS seen a").to_string() == exists);
     } else {
         child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
     }
