@@ -9,7 +9,7 @@ use std::time::Duration;
 /// The default port of Valkey and Redis.
 const PORT: u16 = 6379;
 /// The number of slots of a cluster; more shards than slots would share slots.
-const MOST_SHARDS: u32 = 16_384;
+pub(super) const SLOTS: u16 = 16_384;
 /// How long a server may be unreachable in the middle of a run.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The environment variable with the password, if the address has none.
@@ -119,7 +119,7 @@ impl Address {
             given.push(name);
             match name {
                 "shards" => {
-                    let number = value.parse().ok().filter(|it| (1..=MOST_SHARDS).contains(it));
+                    let number = value.parse().ok().filter(|it| (1..=SLOTS.into()).contains(it));
                     let expected = "expected a number from 1 to 16384";
                     self.shards = Some(number.ok_or_else(|| wrong(expected))?);
                 }

@@ -176,7 +176,6 @@ impl LinkError {
             ["BUSY" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "READONLY" | "TRYAGAIN", ..] => {
                 Self::NotNow(said)
             }
-            _ if said.starts_with("unknown command") => Self::Refused(NO_MODULE.to_owned()),
             // Sent with or without "+ cluster connections". The server then closes the connection.
             _ if said.starts_with("max number of clients") => Self::NotNow(said),
             _ => Self::Refused(said),

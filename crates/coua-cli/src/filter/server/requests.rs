@@ -3,7 +3,7 @@
 //! Requests to the same slot are executed one after the other: the next one is sent when the one before is answered. So
 //! the first of equal keys gets the 1 ("inserted", "removed"), whatever is refused, lost or moved in between.
 
-use super::address::{Address, node as node_name};
+use super::address::{Address, SLOTS, node as node_name};
 use super::connection::{Connection, LinkError, MOST_BYTES};
 use super::protocol::{Value, encode};
 use crate::terminal::{Failure, Result, Verbosity, caught_signal};
@@ -312,9 +312,6 @@ fn node_of(value: &Value, reporter: &str) -> Option<String> {
     let host = str::from_utf8(host.text().unwrap_or_default()).ok()?;
     node_name(&format!("{host}:{}", port.int()?), reporter)
 }
-
-/// The number of slots of a cluster.
-const SLOTS: u16 = 16_384;
 
 /// The keys that a filter is spread over: `name` alone, or `{name:0}` to `{name:N-1}`. Each of these has its own hash
 /// tag, so a cluster spreads them over all of its slots. An item belongs to the same shard as with `--shard`.
