@@ -2,7 +2,7 @@
 //!
 //! Readers need no lock: they see the last commit. Writers lock the file, one at a time.
 
-use crate::clock;
+use crate::clock::{self, moment_text, time_for};
 use crate::filter::spec::{FilterSpec, Location, Secret};
 use crate::filter::{Counts, Op, Profile, RunFilter, Stop, Summary, outdated_note};
 use crate::input::Survey;
@@ -50,6 +50,20 @@ pub(crate) fn view(path: &Path, options: Options, secret: &Secret) -> Result<Vie
     let view = view.map_err(|error| failed(path.display().to_string(), &error))?;
     check_key(secret, view.filter.hasher(), &path.display().to_string())?;
     Ok(view)
+}
+
+/// Returns an error if the system's clock is so far behind the filter's that one of them must be wrong. If it is a
+/// little behind, the filter keeps its own time.
+fn check_clock(filter: &Generations, name: &str) -> Result<()> {
+    let (Some(time), Some(window)) = (time_for(filter), filter.window()) else { return Ok(()) };
+    if filter.clock() <= time.saturating_add(window.length()) {
+        return Ok(());
+    }
+    let moment = moment_text(filter.clock());
+    let reason = format_args!(
+        "was written at {moment}, more than a window after the present; set the clock, or use another filter"
+    );
+    Err(Failure::at(name, reason))
 }
 
 /// Returns an error if a key is given for a filter without one: it would protect nothing.
@@ -188,6 +202,7 @@ impl LockedFile {
         let store = store.map_err(|error| failed(name.clone(), &error))?;
         let mut filter = FileFilter::new(store, name.clone())?;
         check_key(secret, filter.content().hasher(), &name)?;
+        check_clock(filter.content(), &name)?;
         filter.advance_clock();
         Ok(filter)
     }

@@ -211,6 +211,7 @@ impl BlockReader {
         if self.has_warned {
             return;
         }
+        let has_zeros = || self.format.bytes() == b"\n" && memchr(0, bytes).is_some();
         let warning = match stray {
             Some(record) => format!(
                 "record {}: a blank precedes the quotes of a field, or other characters follow them; remove blanks, \
@@ -218,7 +219,7 @@ impl BlockReader {
                  have other columns",
                 current.records + record as u64 + 1
             ),
-            None if current.records == 0 && self.has_zeros(bytes) => {
+            None if current.records == 0 && has_zeros() => {
                 "contains NUL bytes, as no text does; use -0 if they end records, or pipe in the output of `iconv -f \
                  UTF-16 -t UTF-8`"
                     .to_owned()
@@ -227,13 +228,6 @@ impl BlockReader {
         };
         self.has_warned = true;
         self.means.verbosity.say(format_args!("{}: {warning}", current.name));
-    }
-
-    /// Whether records end with newlines, but there are NUL bytes, as in no text.
-    fn has_zeros(&self, bytes: &[u8]) -> bool {
-        let are_lines =
-            matches!(self.format, RecordFormat::Byte(b'\n') | RecordFormat::CsvLine { .. });
-        are_lines && memchr(0, bytes).is_some()
     }
 
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.

@@ -94,12 +94,22 @@ fn time_that_goes_back() {
     let folder = Folder::new();
     let window = ["--window", "1h", "COUA_NOW", "2026-01-01T12:00:00Z"];
     dedup(&folder, "a\n", &window).good();
-    // The clock is behind: the filter keeps its time.
+    // A clock that is a little behind: the filter keeps its time.
     assert_eq!(dedup(&folder, "a\nb\n", &["COUA_NOW", "2026-01-01T11:10:00Z"]).text(), "b\n");
     assert_eq!(
         info(&folder, &["COUA_NOW", "2026-01-01T11:10:00Z"])["window"]["present"],
         1_767_268_800_000_u64
     );
+    // A clock that is more than a window behind: it is unknown which clock was wrong.
+    let before = folder.read("f.coua");
+    let late = dedup(&folder, "c\n", &["COUA_NOW", "2026-01-01T10:00:00Z"]);
+    assert_eq!((late.code, late.stdout.as_slice()), (Some(2), &b""[..]));
+    let told = "f.coua: was written at 2026-01-01T12:00:00Z, more than a window after the present";
+    assert!(late.stderr.contains(told), "{}", late.stderr);
+    assert!(folder.read("f.coua") == before);
+    let removal =
+        run_with(b"a\n", ["remove", &folder.join("f.coua"), "COUA_NOW", "2026-01-01T10:00:00Z"]);
+    assert_eq!(removal.code, Some(2));
 }
 
 /// With the system's clock, in a run that lasts as long as the stream.
