@@ -125,13 +125,8 @@ impl InputArgs {
             let stdin = || vec![PathBuf::from("-")];
             return Ok(if self.files.is_empty() { stdin() } else { self.files.clone() });
         };
-        let is_stdin = self.names_are_stdin();
-        if is_stdin && self.files.contains(list) {
-            let reason = "standard input cannot supply both file names and records";
-            return Err(Failure::at("--files-from -", reason));
-        }
         let mut text = Vec::new();
-        let read = if is_stdin {
+        let read = if self.names_are_stdin() {
             io::stdin().lock().read_to_end(&mut text)
         } else {
             File::open(list).and_then(|mut file| file.read_to_end(&mut text))
@@ -139,7 +134,12 @@ impl InputArgs {
         read.map_err(|error| Failure::io(list.display(), &error))?;
         let end = if text.contains(&0) { 0 } else { b'\n' };
         let named = text.split(|byte| *byte == end).filter(|name| !name.is_empty());
-        Ok(self.files.iter().cloned().chain(named.map(platform::path_of)).collect())
+        let all: Vec<_> = self.files.iter().cloned().chain(named.map(platform::path_of)).collect();
+        if self.names_are_stdin() && all.contains(list) {
+            let reason = "standard input cannot supply both file names and records";
+            return Err(Failure::at("--files-from -", reason));
+        }
+        Ok(all)
     }
 
     /// Adds the options on which the result depends.

@@ -62,7 +62,9 @@ pub(super) struct KeyArgs {
     )]
     pub(super) except: Vec<String>,
 
-    /// Records that begin with TEXT are comments: always printed, never compared
+    /// Records that begin with TEXT are comments: printed, never compared
+    ///
+    /// Those before the header of a further file leave with that header.
     #[arg(long, hide_short_help = true, value_name = "TEXT", allow_hyphen_values = true,
           value_parser = NonEmptyStringValueParser::new())]
     pub(super) comment: Option<String>,
