@@ -201,7 +201,7 @@ fn files_from_a_list() {
     }
     folder.file("list", "two words\nthree\n");
     folder.file("empty", "");
-    folder.file("twice", "three\n-\n");
+    folder.file("itself", "three\n-\n");
     let dedup = |script: &str| shell(folder.path(), &format!("$COUA dedup {script}")).text();
     assert_eq!(dedup("--files-from list one"), "a\nb\nc\n");
     assert_eq!(shell(folder.path(), "cat list | $COUA dedup --files-from -").text(), "b\na\nc\n");
@@ -212,7 +212,7 @@ fn files_from_a_list() {
         .failed(2, "coua: list: is also an input; choose another output\n");
     let none = run_in(&folder, &["dedup", "--files-from", "none"]);
     none.failed(2, "coua: none: No such file or directory\n");
-    for script in ["--files-from - - < /dev/null", "--files-from - one < twice"] {
+    for script in ["--files-from - - < /dev/null", "--files-from - one < itself"] {
         shell(folder.path(), &format!("$COUA dedup {script}")).failed(
             2,
             "coua: --files-from -: standard input cannot supply both file names and records\n",
