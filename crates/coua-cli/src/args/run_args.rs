@@ -68,7 +68,8 @@ pub(crate) struct WorkArgs {
     /// this option from the first run on.
     ///
     /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
-    /// is a new record, and its first part stays in the output and in the filter.
+    /// is another record, and its first part stays in the output and in the filter: with the same key, the whole line is
+    /// a repeat. So give whole lines.
     #[arg(long, help_heading = "Memory")]
     resume: bool,
 
