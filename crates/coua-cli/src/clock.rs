@@ -76,7 +76,7 @@ pub(crate) enum TimeFormat {
     #[default]
     Any,
     Rfc3339,
-    /// A number since 1970, of which this many are a millisecond.
+    /// The time since 1970 in a unit; this many units are a millisecond.
     Number(f64),
     /// A `strptime` format.
     Pattern(String),

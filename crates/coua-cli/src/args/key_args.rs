@@ -64,7 +64,7 @@ pub(super) struct KeyArgs {
 
     /// Records that begin with TEXT are comments: printed, never compared
     ///
-    /// Those before the header of a further file leave with that header.
+    /// Comments before the header of a second or later file are left out, as that header is.
     #[arg(long, hide_short_help = true, value_name = "TEXT", allow_hyphen_values = true,
           value_parser = NonEmptyStringValueParser::new())]
     pub(super) comment: Option<String>,

@@ -69,7 +69,7 @@ pub(crate) struct WorkArgs {
     ///
     /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
     /// is another record, and its first part stays in the output and in the filter: with the same key, the whole line is
-    /// a repeat. So give whole lines.
+    /// a repeat. A note says so.
     #[arg(long, help_heading = "Memory")]
     resume: bool,
 

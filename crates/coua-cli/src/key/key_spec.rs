@@ -137,7 +137,7 @@ impl KeySpec {
         let options = found.flat_map(|(option, values)| {
             let of_value = move |value: &String| {
                 let value = if value.is_empty() { "" } else { &format!(" {}", quoted(value)) };
-                printable(&format!("--{option}{value}")).into_owned()
+                printable(&format!("--{option}{value}"))
             };
             values.iter().map(of_value)
         });

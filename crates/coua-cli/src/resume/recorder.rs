@@ -90,9 +90,11 @@ impl Recorder {
         let Some(position) = self.inputs.get_mut(block.input) else { return Ok(()) };
         let done = position.done().before_end_of(block, &self.format);
         if done < position.place.records {
-            if block.has_header_at((done - block.records_before) as usize) {
+            let place = (done - block.records_before) as usize;
+            if block.has_header_at(place) {
                 return Err(ResumeJob::moved(&position.place, CHANGED));
             }
+            self.verbosity.say(format_args!("{}: {GROWN}", block.record_name(place)));
             (position.place.records, position.place.note) = (done, 0);
         }
         position.met = block.records_before + block.len() as u64;
@@ -258,6 +260,8 @@ impl Position {
     }
 }
 
+/// What is said of a record whose first part was processed before the rest had come.
+const GROWN: &str = "has grown since it was processed; it counts as another record, which is a repeat if it has the same key";
 /// The most bytes of a run's state and its framing in the file.
 const REST: u64 = 4096;
 /// The most files of a run. The position of each is a note, and other runs have notes too.

@@ -92,7 +92,7 @@ impl Failure {
 
     /// A failure about `name` with this exit code.
     pub(crate) fn ending(exit: Exit, name: impl Display, reason: impl Display) -> Self {
-        let name = printable(&name.to_string()).into_owned();
+        let name = printable(&name.to_string());
         Self::At { exit, name, reason: reason.to_string() }
     }
 

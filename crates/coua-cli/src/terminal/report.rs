@@ -3,7 +3,6 @@
 use coua::window::Generations;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use std::borrow::Cow;
 
 /// The format of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ impl Report {
 
     /// Adds a row for people only.
     pub(crate) fn row(&mut self, name: impl Into<String>, words: impl Into<String>) {
-        self.rows.push((name.into(), printable(&words.into()).into_owned()));
+        self.rows.push((name.into(), printable(&words.into())));
     }
 
     /// Adds a row for people only, if there is one.
@@ -190,14 +189,11 @@ pub(crate) fn write_limit(filter: &Generations, no_limit: Option<&str>, report: 
 
 /// Text from a file or a file name, with control characters escaped: a terminal would obey them, and a newline could
 /// forge a line.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return text.into();
-    }
+pub(crate) fn printable(text: &str) -> String {
     let escaped = |letter: char| {
         if letter.is_control() { letter.escape_default().to_string() } else { letter.into() }
     };
-    text.chars().map(escaped).collect::<String>().into()
+    text.chars().map(escaped).collect()
 }
 
 /// `1234567` as `1,234,567`.

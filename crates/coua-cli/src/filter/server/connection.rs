@@ -168,7 +168,7 @@ impl LinkError {
     fn of(text: &str) -> Self {
         // The beginning, without characters that control a terminal.
         let said = text.strip_prefix("ERR ").unwrap_or(text).chars().take(MOST_WORDS);
-        let said = printable(&said.collect::<String>()).into_owned();
+        let said = printable(&said.collect::<String>());
         let words: Vec<_> = text.splitn(3, ' ').collect();
         match words[..] {
             ["ASK", _, node] => Self::Moved(Some(node.to_owned())),
