@@ -60,8 +60,8 @@ pub(crate) struct DedupArgs {
     /// Write to FILE instead of standard output
     ///
     /// While the filter holds items, an output is never emptied: the command adds to it with --append or --resume, or is
-    /// refused. The same command again, after its end, does nothing. To do a run again, take its records back with `coua
-    /// remove FILTER FILE`, and delete FILE.
+    /// refused. A window that has forgotten all its items holds none. The same command again, after its end, does nothing.
+    /// To do a run again, take its records back with `coua remove FILTER FILE`, and delete FILE.
     #[arg(short = 'o', long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
