@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod hashes;
+mod whole;
 
 use std::array;
 use std::io::Read;
@@ -35,6 +36,7 @@ use std::ops::RangeInclusive;
 use coua::{KeyHasher, LoadError};
 
 pub use hashes::{HashLayout, ListedHashes, MOST_LISTED, bits_at};
+pub use whole::{decode, encode};
 
 /// The first bytes.
 pub const MAGIC: [u8; 8] = *b"CouaKey1";

@@ -3,7 +3,7 @@
 use crate::args::SecretArgs;
 use crate::clock::{self, moment_text, window_text};
 use crate::filter::server;
-use crate::filter::spec::age_name;
+use crate::filter::spec::{clock_name, window_object};
 use crate::filter::{Location, OnFull, Secret, check_files, filter_file};
 use crate::key::KeySpec;
 use crate::runs::{Place, Run, Runs};
@@ -109,24 +109,13 @@ fn write_filter(filter: &Generations, report: &mut Report) {
 
 /// Adds the figures of a window.
 fn write_window(window: Window, filter: &Generations, report: &mut Report) {
-    let clock = match window.clock() {
-        Clock::Arrival => "arrival",
-        Clock::Given => "time-field",
-        Clock::Count => "items",
-    };
-    let object = json!({
-        "clock": clock,
-        "length": window.length(),
-        "generation_length": window.step(),
-        "generations": window.generations(),
-        "by": age_name(window.age_from()),
-        "present": filter.clock(),
-    });
+    let mut object = window_object(window);
+    object["present"] = json!(filter.clock());
     report.field("window", object);
     let generations: Vec<_> = filter.generations().map(|it| generation_object(&it)).collect();
     report.field("generations", generations);
     report.row("window", window_text(window));
-    report.row("time", clock);
+    report.row("time", clock_name(window.clock()));
     let counts = window.clock() == Clock::Count;
     let place = |at: u64| if counts { grouped(at) } else { moment_text(at) };
     report.row(if counts { "present" } else { "present since" }, place(filter.clock()));

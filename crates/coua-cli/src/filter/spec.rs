@@ -6,6 +6,7 @@ use crate::terminal::{Failure, Result, counted};
 use coua::shards::Division;
 use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{BuildError, CuckooFilter, CuckooFilterBuilder, KeyHasher, WhenFull};
+use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::fmt;
 use std::fs::File;
@@ -239,6 +240,26 @@ pub(crate) const fn age_name(age_from: AgeFrom) -> &'static str {
         AgeFrom::FirstSeen => "first",
         AgeFrom::LastSeen => "last",
     }
+}
+
+/// The name of the clock of a window in reports.
+pub(crate) fn clock_name(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Arrival => "arrival",
+        Clock::Given => "time-field",
+        Clock::Count => "items",
+    }
+}
+
+/// A window as JSON. The field names are part of the interface.
+pub(crate) fn window_object(window: Window) -> Value {
+    json!({
+        "clock": clock_name(window.clock()),
+        "length": window.length(),
+        "generation_length": window.step(),
+        "generations": window.generations(),
+        "by": age_name(window.age_from()),
+    })
 }
 
 /// The failure to report if the existing filter `name` was made with another value of an option.

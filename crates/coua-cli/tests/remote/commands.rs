@@ -55,7 +55,7 @@ fn all_commands_work_on_one_filter(kind: Kind) {
         assert!(info.contains(part), "{part}: {info}");
     }
     let table = run(["info", at]).text();
-    assert!(table.contains("items in a shard") && table.contains(at), "{table}");
+    assert!(table.contains("items removed") && table.contains(at), "{table}");
 }
 
 fn an_output_is_not_emptied_while_the_filter_holds_items(kind: Kind) {

@@ -116,7 +116,7 @@ fn what_is_not_remembered_is_told(kind: Kind) {
     let regex = format!("a({})", "x?".repeat(3_000));
     for (name, more, reason) in [
         (address(&server, "other"), &[][..], "it had items before"),
-        (address(&server, "peer"), &[], "it has RedisBloom's layout"),
+        (address(&server, "peer"), &[], "filters imported from RedisBloom do not support"),
         (mine, &[], "NOPERM "),
         (
             address(&server, "long"),

@@ -1,13 +1,12 @@
 //! The options of a filter, as arguments of CF.RESERVE, and its description: CF.INFO of all shards together.
 
-use super::protocol::Value;
+use super::connection::Value;
 use crate::clock::window_text;
-use crate::filter::spec::{GENERATIONS, differs, rate_without_items};
+use crate::filter::spec::{GENERATIONS, differs, rate_without_items, window_object};
 use crate::filter::{Address, FilterSpec, OnFull, WindowLength};
 use crate::key::KeySpec;
-use crate::terminal::{Failure, FilterFigures, Report, Result, counted, grouped, significant};
+use crate::terminal::{Failure, FilterFigures, Report, Result, counted, significant};
 use coua::window::{AgeFrom, Clock, Window};
-use serde_json::json;
 
 /// The initial capacity of a shard if none is given; it grows.
 const FEW: u64 = 1024;
@@ -107,12 +106,8 @@ pub(super) fn agree(spec: &FilterSpec, found: &Description, name: &Address) -> R
 pub(super) struct Description {
     /// The hash bits are the fewest of any shard, and the rate is that of a key that was never added.
     pub(super) figures: FilterFigures,
-    /// The items of each shard, every copy counted.
-    pub(super) items: Vec<u64>,
     /// Items that were removed.
     pub(super) deleted: u64,
-    /// Slots of all buckets.
-    slots: u64,
     pub(super) on_full: OnFull,
     /// The window of each shard, if they have one; it is the same for all.
     pub(super) window: Option<Window>,
@@ -141,15 +136,11 @@ impl Description {
 
     /// Adds up the numbers of all shards; `None` if one of them lacks a field that every filter has.
     fn sum(shards: &[Value], window: Option<Window>, key_spec: Option<KeySpec>) -> Option<Self> {
-        let items = |shard: &Value| whole(shard, "Number of items inserted");
-        let slots = |shard: &Value| {
-            whole(shard, "Number of buckets")?.checked_mul(whole(shard, "Bucket size")?)
-        };
         let expansions = shards.iter().map(|shard| whole(shard, "Expansion rate"));
         let is_fixed = expansions.collect::<Option<Vec<_>>>()?.contains(&0);
         let bits = reals(shards, "Hash bits");
         let figures = FilterFigures {
-            items: total(shards, items)?,
+            items: total(shards, |shard| whole(shard, "Number of items inserted"))?,
             load: reals(shards, "Load").map(mean),
             memory_bytes: total(shards, |shard| whole(shard, "Size"))?,
             hash_bits: bits.map(|bits| bits.into_iter().fold(f64::INFINITY, f64::min)),
@@ -159,9 +150,7 @@ impl Description {
         };
         Some(Self {
             figures,
-            items: shards.iter().filter_map(items).collect(),
             deleted: total(shards, |shard| whole(shard, "Number of items deleted"))?,
-            slots: total(shards, slots)?,
             on_full: if is_fixed { OnFull::Stop } else { OnFull::Grow },
             window,
             is_of_redisbloom: shards.iter().any(|shard| shard.field("Layout").is_some()),
@@ -171,22 +160,10 @@ impl Description {
 
     /// Adds its figures to a report.
     pub(super) fn write_report(&self, report: &mut Report) {
-        report.number("shards", "shards", self.items.len() as u64);
         report.number("items", "items", self.figures.items);
         report.number("items_deleted", "items removed", self.deleted);
-        let (fewest, most) = (self.items.iter().min().copied(), self.items.iter().max().copied());
-        report.field("fewest_items_in_a_shard", fewest);
-        report.field("most_items_in_a_shard", most);
-        let range = fewest.zip(most).filter(|_| self.items.len() > 1);
-        let range = range.map(|(few, many)| format!("{} to {}", grouped(few), grouped(many)));
-        report.row_if_any("items in a shard", range);
         self.figures.write_measures(report);
-        report.number("slots", "slots", self.slots);
         report.text("when_full", "when full", self.on_full.name());
-        let window_object = |window: Window| {
-            let clock = if window.clock() == Clock::Count { "items" } else { "arrival" };
-            json!({"clock": clock, "length": window.length(), "generations": window.generations()})
-        };
         report.field("window", self.window.map(window_object));
         report.row_if_any("window of each shard", self.window.map(window_text));
         if let Some(keys) = &self.key_spec {

@@ -2,15 +2,14 @@
 //!
 //! CF.SCANDUMP returns an [image], and CF.LOADCHUNK loads one.
 
-use super::protocol::Value;
+use super::connection::Value;
 use super::requests::{RemoteFilter, Request};
 use crate::filter::Address;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
+use coua::LoadError;
 use coua::window::{AgeFrom, Generations};
-use coua::{CuckooFilter, Load, WhenFull};
-use coua_image::{self as image, Body, Head, Hints, ListedHashes};
-use std::io;
+use coua_image as image;
 
 /// Dumps the filter in one command: the server executes nothing else meanwhile, so the dump is consistent. Numbers are
 /// written out because Lua's are not integers.
@@ -44,18 +43,6 @@ pub(crate) fn pull(
     Ok((union, found.key_spec))
 }
 
-impl RemoteFilter {
-    fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
-        let scan_dump = format!("{}SCANDUMP", self.prefix);
-        let command = ["EVAL_RO", SCRIPT, "1", key, &scan_dump].map(str::as_bytes);
-        let mut request = Request::new(key, &command);
-        request.most_bytes = most_bytes;
-        let reply = self.call(request)?.reply.unwrap_or(Ok(Value::Nil));
-        let shard = reply.and_then(|chunks| decode(chunks.elements().unwrap_or_default()));
-        shard.map_err(|reason| self.failure(&format!("{key}: {reason}")))
-    }
-}
-
 /// Bytes per command: a server's limit may be as low as 1 MiB.
 const CHUNK: usize = 512 << 10;
 
@@ -76,7 +63,9 @@ pub(crate) fn push(
                       first seen";
         return Err(Failure::at(address, reason));
     }
-    let bytes = encode(pushed, keys).map_err(|error| Failure::at(address, error))?;
+    let note = |keys: &KeySpec| image::encode_note(KeySpec::NOTE.as_bytes(), &keys.to_note());
+    let bytes = image::encode(pushed, &keys.map_or_else(Vec::new, note));
+    let bytes = bytes.map_err(|error| Failure::at(address, error))?;
     let mut filter = RemoteFilter::connect(address, verbosity)?;
     if filter.describe()?.is_some() {
         return Err(filter.failure(THERE));
@@ -101,12 +90,21 @@ pub(crate) fn push(
 }
 
 const THERE: &str = "the key exists already; use another name, or delete it (DEL)";
-const LOST: &str =
-    "the server lost what was sent: it was deleted, or the server restarted without it; push again";
 const PERHAPS: &str =
     "the connection was lost while the filter got its name; look whether it is there (`coua info`)";
 
 impl RemoteFilter {
+    /// Reads a shard.
+    fn shard(&mut self, key: &str, most_bytes: u64) -> Result<Generations> {
+        let scan_dump = format!("{}SCANDUMP", self.prefix);
+        let command = ["EVAL_RO", SCRIPT, "1", key, &scan_dump].map(str::as_bytes);
+        let mut request = Request::new(key, &command);
+        request.most_bytes = most_bytes;
+        let reply = self.call(request)?.reply.unwrap_or(Ok(Value::Nil));
+        let shard = reply.and_then(|chunks| decode(chunks.elements().unwrap_or_default()));
+        shard.map_err(|reason| self.failure(&format!("{key}: {reason}")))
+    }
+
     /// Sends an image to a key that only this process uses.
     fn load(&mut self, key: &str, image: &[u8]) -> Result<()> {
         let mut end = 0;
@@ -146,7 +144,7 @@ impl RemoteFilter {
 
     fn refused(&self, reason: &str, key: &str) -> Failure {
         match reason {
-            "not found" | "no such key" => self.failure(LOST),
+            "not found" | "no such key" => self.failure("not found"),
             reason => self.failure(&format!("the server refused the filter: {reason} (key {key})")),
         }
     }
@@ -159,52 +157,8 @@ const NO_IMAGE: &str = "the server sent a filter in a format that this version d
 /// Decodes the filter in the chunks of an image.
 fn decode(chunks: &[Value]) -> Result<Generations, String> {
     let bytes = chunks.iter().filter_map(Value::text).collect::<Vec<_>>().concat();
-    let unknown = |error| format!("{NO_IMAGE}: {error}");
-    if !bytes.starts_with(&image::MAGIC) {
-        return Err(OF_REDISBLOOM.to_owned());
-    }
-    let (head, mut rest) = bytes.split_first_chunk().ok_or(NO_IMAGE)?;
-    let head = Head::decode(head).map_err(unknown)?;
-    head.read_notes(&mut rest).map_err(unknown)?;
-    if head.body != Body::Hashes {
-        return Load::new().key(head.secret()).bytes(rest).map_err(unknown);
-    }
-    let list = ListedHashes::read(rest).map_err(unknown)?;
-    filter_of(&list, &head).ok_or_else(|| NO_IMAGE.to_owned())
-}
-
-/// The filter of a list of hashes.
-fn filter_of(list: &ListedHashes, head: &Head) -> Option<Generations> {
-    let when_full = if head.hints.expansion > 0 { WhenFull::Grow } else { WhenFull::Refuse };
-    let builder = CuckooFilter::builder().hasher(head.hasher).when_full(when_full);
-    let capacity = list.capacity.max(list.len as u64);
-    let mut filter = builder.capacity(capacity).hash_bits(list.bits.into()).build().ok()?;
-    filter.insert_batch(&list.hashes().collect::<Vec<_>>()).ok()?;
-    Some(filter.into())
-}
-
-/// Encodes a filter as an image.
-fn encode(filter: &Generations, keys: Option<&KeySpec>) -> io::Result<Vec<u8>> {
-    let note = |keys: &KeySpec| image::encode_note(KeySpec::NOTE.as_bytes(), &keys.to_note());
-    let notes = keys.map_or_else(Vec::new, note);
-    if notes.len() > image::MOST_NOTES {
-        let reason = "the options that select its keys are too long for a server";
-        return Err(io::Error::other(reason));
-    }
-    let is_windowed = filter.window().is_some();
-    // Generations grow.
-    let grows = is_windowed || filter.template().when_full() != WhenFull::Refuse;
-    let head = Head {
-        body: if is_windowed { Body::Windowed } else { Body::Filter },
-        hasher: filter.hasher(),
-        // The server's defaults, which only concern RedisBloom, and the growth.
-        hints: Hints { bucket_size: 2, max_iterations: 20, expansion: u16::from(grows) },
-        // No item was removed since then.
-        removed: 0,
-        note_bytes: notes.len(),
-    };
-    let mut bytes = head.encode();
-    bytes.extend(image::encode_notes(&notes));
-    filter.write_to(&mut bytes)?;
-    Ok(bytes)
+    image::decode(&bytes).map_err(|error| match error {
+        LoadError::NotAFilter => OF_REDISBLOOM.to_owned(),
+        error => format!("{NO_IMAGE}: {error}"),
+    })
 }

@@ -4,8 +4,7 @@
 //! the first of equal keys gets the 1 ("inserted", "removed"), whatever is refused, lost or moved in between.
 
 use super::address::{Address, SLOTS, node as node_name};
-use super::connection::{Connection, LinkError, MOST_BYTES};
-use super::protocol::{Value, encode};
+use super::connection::{Connection, LinkError, MOST_BYTES, Value, encode};
 use crate::terminal::{Failure, Result, Verbosity, caught_signal};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -295,14 +294,12 @@ impl SlotMap {
 
     /// The nodes that have lost all their slots since `before`, each with a node that had none and now has some of
     /// these. A planned move of slots takes them one by one.
-    fn successions<'a>(&'a self, before: &'a Self) -> Vec<[&'a str; 2]> {
-        let mut found = Vec::new();
-        for (slots, new) in &self.primaries {
-            let old = before.owner(*slots.start()).filter(|old| !self.has_primary(old));
-            let pair = old.filter(|_| !before.has_primary(new)).map(|old| [old, new]);
-            found.extend(pair.filter(|pair| !found.contains(pair)));
-        }
-        found
+    fn successions<'a>(&'a self, before: &'a Self) -> BTreeSet<[&'a str; 2]> {
+        let pair = |(slots, new): &'a (RangeInclusive<u16>, String)| {
+            let old = before.owner(*slots.start()).filter(|old| !self.has_primary(old))?;
+            (!before.has_primary(new)).then_some([old, new.as_str()])
+        };
+        self.primaries.iter().filter_map(pair).collect()
     }
 }
 

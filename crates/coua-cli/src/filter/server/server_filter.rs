@@ -7,8 +7,8 @@
 //!
 //! The commands on keys never let the server create a filter, because it would have the server's defaults.
 
+use super::connection::Value;
 use super::description::{self, Description};
-use super::protocol::Value;
 use super::requests::{RemoteFilter, Request, key};
 use crate::filter::{
     Address, Counts, FilterSpec, NoRoom, Op, Profile, RunFilter, Stop, Summary, among_repeats,
@@ -123,9 +123,7 @@ impl RunFilter for ServerFilter {
         let Some(spec) = offered.filter(|_| is_open) else {
             return Ok(self.found.key_spec.clone());
         };
-        let stored = if self.found.is_of_redisbloom {
-            Some(Err("it has RedisBloom's layout".to_owned()))
-        } else if self.found.figures.items + self.found.deleted > 0 {
+        let stored = if self.found.figures.items + self.found.deleted > 0 {
             Some(Err("it had items before".to_owned()))
         } else {
             let note = [KeySpec::NOTE.as_bytes(), &spec.to_note(), b"NX"];
@@ -229,9 +227,10 @@ impl RunFilter for ServerFilter {
 
 /// The report about a filter (`info`), as its server describes it.
 pub(crate) fn report(address: &Address) -> Result<Report> {
-    let (_, found) = RemoteFilter::open(address, None, Verbosity::Normal)?;
+    let (filter, found) = RemoteFilter::open(address, None, Verbosity::Normal)?;
     let mut report = Report::default();
     report.text("server", "server", &address.to_string());
+    report.number("shards", "shards", filter.keys.len() as u64);
     found.write_report(&mut report);
     Ok(report)
 }
@@ -319,19 +318,16 @@ impl RemoteFilter {
         self.check_name()?;
         let (keys, mut shards) = (self.keys.clone(), Vec::new());
         for (key, request) in zip(&keys, self.call_all("INFO", &keys, "FULL")?) {
-            let reason = match request.reply {
-                Some(Err(text)) if text == "not found" && shards.is_empty() => return Ok(None),
-                Some(Err(text)) if text == "not found" => format!(
-                    "the server has no key {key}: the filter has fewer shards than the address says, or lost this one"
-                ),
-                Some(Err(text)) if text.starts_with("NOPERM ") => format!("{text} (key {key})"),
-                Some(Err(text)) => text,
-                shard => {
-                    shards.extend(shard.and_then(Result::ok));
-                    continue;
+            match request.reply.unwrap_or(Ok(Value::Nil)) {
+                Ok(shard) => shards.push(shard),
+                Err(text) if text == "not found" && shards.is_empty() => return Ok(None),
+                Err(text) if text == "not found" => {
+                    return Err(self.failure(&format!(
+                        "the server has no key {key}: the filter has fewer shards than the address says, or lost this one"
+                    )));
                 }
-            };
-            return Err(self.failure(&reason));
+                Err(text) => return Err(self.failure(&format!("{text} (key {key})"))),
+            }
         }
         let description = Description::of(&keys, &shards);
         description.map(Some).map_err(|reason| self.failure(&reason))

@@ -1,0 +1,103 @@
+//! A whole filter as an image in memory.
+
+use std::io::{self, Read};
+
+use coua::window::Generations;
+use coua::{CuckooFilter, Load, LoadError, WhenFull};
+
+use super::{Body, HEAD_BYTES, Head, Hints, ListedHashes, MAGIC, MOST_NOTES, encode_notes};
+
+/// Encodes a filter with these notes. Options that no snapshot has are a server's defaults.
+///
+/// # Errors
+///
+/// The notes have more than [`MOST_NOTES`] bytes, or the filter cannot be written.
+pub fn encode(filter: &Generations, notes: &[u8]) -> io::Result<Vec<u8>> {
+    if notes.len() > MOST_NOTES {
+        let reason =
+            "its notes, such as the options that select its keys, are too long for a server";
+        return Err(io::Error::other(reason));
+    }
+    let is_windowed = filter.window().is_some();
+    // Generations grow.
+    let grows = is_windowed || filter.template().when_full() != WhenFull::Refuse;
+    let head = Head {
+        body: if is_windowed { Body::Windowed } else { Body::Filter },
+        hasher: filter.hasher(),
+        hints: Hints { bucket_size: 2, max_iterations: 20, expansion: u16::from(grows) },
+        removed: 0,
+        note_bytes: notes.len(),
+    };
+    let mut bytes = head.encode();
+    bytes.extend(encode_notes(notes));
+    filter.write_to(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Decodes the filter of an image; its notes and options are left out.
+///
+/// # Errors
+///
+/// [`LoadError::NotAFilter`]: the bytes are of no image. Others: the image is damaged, or of a later version.
+pub fn decode(mut bytes: &[u8]) -> Result<Generations, LoadError> {
+    if !bytes.starts_with(&MAGIC) {
+        return Err(LoadError::NotAFilter);
+    }
+    let mut head = [0; HEAD_BYTES];
+    bytes.read_exact(&mut head)?;
+    let head = Head::decode(&head)?;
+    head.read_notes(&mut bytes)?;
+    if head.body == Body::Hashes {
+        return filter_of(&ListedHashes::read(bytes)?, &head);
+    }
+    Load::new().key(head.secret()).bytes(bytes)
+}
+
+/// The filter of a list of hashes.
+fn filter_of(list: &ListedHashes, head: &Head) -> Result<Generations, LoadError> {
+    let when_full = if head.hints.expansion > 0 { WhenFull::Grow } else { WhenFull::Refuse };
+    let builder = CuckooFilter::builder().hasher(head.hasher).when_full(when_full);
+    let capacity = list.capacity.max(list.len as u64);
+    let filter = builder.capacity(capacity).hash_bits(list.bits.into()).build();
+    let mut filter = filter.map_err(io::Error::other)?;
+    filter.insert_batch(&list.hashes().collect::<Vec<_>>()).map_err(io::Error::other)?;
+    Ok(filter.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode_note;
+    use coua::KeyHasher;
+    use coua::window::{Clock, Window};
+
+    fn hashes() -> Vec<coua::KeyHash> {
+        (0..1000_u32).map(|it| KeyHasher::default().hash(it.to_le_bytes())).collect()
+    }
+
+    #[test]
+    fn a_filter_is_decoded_as_it_was_encoded() {
+        let mut plain = CuckooFilter::new();
+        plain.insert_batch(&hashes()).unwrap();
+        let window = Window::new(Clock::Count, 4000, 8).unwrap();
+        let mut windowed = Generations::new(window);
+        windowed.insert_batch(&hashes()).unwrap();
+        for filter in [Generations::from(plain), windowed] {
+            let notes = encode_note(b"name", b"value");
+            let bytes = encode(&filter, &notes).unwrap();
+            let decoded = decode(&bytes).unwrap();
+            assert_eq!((decoded.len(), decoded.window()), (1000, filter.window()));
+            assert!(decoded.contains_batch(&hashes()).iter().all(|found| *found));
+            for end in 0..bytes.len().min(2000) {
+                assert!(decode(&bytes[..end]).is_err(), "{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_bytes_and_long_notes_are_refused() {
+        assert!(matches!(decode(b"CouaKey2"), Err(LoadError::NotAFilter)));
+        let filter = Generations::from(CuckooFilter::new());
+        assert!(encode(&filter, &vec![0; MOST_NOTES + 1]).is_err());
+    }
+}
