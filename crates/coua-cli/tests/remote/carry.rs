@@ -66,7 +66,7 @@ fn how_keys_are_made_is_carried(kind: Kind) {
     let (file, at) = (folder.join("long"), address(&server, "long"));
     let regex = format!("a({})", "x?".repeat(3_000));
     run_with(b"ax\n", ["add", "--regex", &regex, &file]).good();
-    let words = "the options that select its keys, are too long for a server";
+    let words = "its notes, such as the options that select its keys, are too long for a server";
     run(["push", &file, &at]).failed(2, &format!("coua: {at}: {words}\n"));
 }
 

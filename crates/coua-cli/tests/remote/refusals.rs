@@ -48,7 +48,7 @@ fn wrong_keys_passwords_and_shards_are_told(kind: Kind) {
     let at = address(&server, "text");
     run(["dedup", "--filter", &at]).failed(
         2,
-        &format!("coua: {at}: WRONGTYPE Operation against a key holding the wrong kind of value\n"),
+        &format!("coua: {at}: WRONGTYPE Operation against a key holding the wrong kind of value (key text)\n"),
     );
     run(["add", &address(&server, "seen?shards=4")]).good();
     for (filter, words) in [
