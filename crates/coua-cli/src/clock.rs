@@ -7,7 +7,7 @@ use jiff::fmt::{strtime, temporal::DateTimeParser};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Span, SpanRelativeTo, SpanRound, Timestamp, Unit};
 use serde::Serialize;
-use std::env;
+use std::ffi::OsStr;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

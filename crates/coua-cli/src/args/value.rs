@@ -1,9 +1,8 @@
-//! Parses numbers, rates, words and escaped bytes of the command line.
+//! Parses numbers, rates and escaped bytes of the command line.
 
 use crate::clock;
 use crate::filter::WindowLength;
 use crate::terminal::byte_of;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// A number of things: `1000`, `20_000_000`, `14M`, `1e9`, `1.5G`.
 pub(crate) fn count(text: &str) -> Result<u64, &'static str> {
@@ -41,19 +40,6 @@ pub(crate) fn rate(text: &str) -> Result<f64, &'static str> {
     };
     let rate = value.ok().filter(|rate| *rate > 0.0 && *rate < 1.0);
     rate.ok_or("expected a rate between 0 and 1, such as 0.001, 1e-6 or 0.1%")
-}
-
-/// The name of a value, and the value.
-pub(crate) type Word<T> = (&'static str, T);
-
-/// One of several words.
-pub(crate) fn word<T: Copy + Send + Sync + 'static>(
-    words: &'static [Word<T>],
-) -> impl TypedValueParser<Value = T> {
-    let parser = PossibleValuesParser::new(words.iter().map(|(name, _)| *name));
-    parser.map(move |text| {
-        words.iter().find(|(name, _)| **name == *text).expect("clap knows the words").1
-    })
 }
 
 /// Parses bytes with the escapes `\t`, `\n`, `\r`, `\0`, `\\` and `\xHH`.

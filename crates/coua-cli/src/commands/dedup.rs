@@ -1,7 +1,6 @@
 //! `coua dedup`.
 
-use crate::args::value::{Word, word};
-use crate::args::{FilterArgs, InputArgs, WorkArgs};
+use crate::args::{FilterArgs, InputArgs, Word, WorkArgs, word};
 use crate::filter::copies::{Keep, SecondPassPlan};
 use crate::filter::{Location, Op, filter_file};
 use crate::input::Inputs;
