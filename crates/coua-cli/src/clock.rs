@@ -28,20 +28,16 @@ const DATES: [(&str, &str); 3] =
 /// How many years ago a date without a year may be: a 29th of February is at most eight years old.
 const YEARS_BACK: i16 = 8;
 
-/// The environment variable with which tests set the present.
-const STATED_TIME: &str = "COUA_NOW";
-
 static STATED: OnceLock<u64> = OnceLock::new();
 
-/// Sets the present to the time in the environment, if there is one.
-pub(crate) fn read_environment() -> Result<()> {
-    let Some(text) = env::var_os(STATED_TIME) else { return Ok(()) };
+/// Sets the present to the time in this text, which has this name.
+pub(crate) fn set_present(name: &str, text: &OsStr) -> Result<()> {
     let formats = [TimeFormat::Number(1e-3), TimeFormat::Rfc3339];
     let mut times = formats.iter().filter_map(|it| it.parse(text.as_encoded_bytes(), u64::MAX));
     let time = times.next().ok_or_else(|| {
         let reason =
             "expected a time such as 2026-11-21T04:00:00Z, or a number of seconds since 1970";
-        Failure::at(STATED_TIME, reason)
+        Failure::at(name, reason)
     })?;
     STATED.get_or_init(|| time);
     Ok(())

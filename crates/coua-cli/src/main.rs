@@ -21,7 +21,6 @@ mod terminal;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
-use clock::read_environment;
 use commands::{
     add, check, compact, convert, count, dedup, explore, generate, info, merge, plan, pull, push,
     remove, verify,
@@ -35,6 +34,9 @@ use terminal::{Exit, Failure, Result, Stream};
 
 /// Bytes of stack that are certainly enough.
 const STACK: usize = 1 << 20;
+
+/// The environment variable with which tests set the present.
+const PRESENT: &str = "COUA_NOW";
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(|defect| {
@@ -89,7 +91,11 @@ enum Command {
 fn run() -> Exit {
     let result = match Cli::try_parse_from(arguments(env::args_os())) {
         Err(answer) => print_answer(&answer),
-        Ok(cli) => read_environment().and_then(|()| cli.command.run()),
+        Ok(cli) => {
+            let stated = env::var_os(PRESENT);
+            let set = stated.map_or(Ok(()), |time| clock::set_present(PRESENT, &time));
+            set.and_then(|()| cli.command.run())
+        }
     };
     result.unwrap_or_else(|failure| failure.report())
 }

@@ -568,8 +568,8 @@ impl WindowArgs {
 
     /// Where the times of records are, if they have some.
     pub(crate) fn time_source(&self) -> Option<TimeSource<'_>> {
-        let format = self.time_format.clone().unwrap_or_default();
-        self.time_field.as_deref().map(|field| TimeSource { field, format })
+        let format = || self.time_format.clone().unwrap_or_default();
+        self.time_field.as_deref().map(|field| TimeSource { field, format: format() })
     }
 }
 

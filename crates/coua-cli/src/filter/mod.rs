@@ -101,13 +101,13 @@ impl Profile {
 
 /// The message about the records that arrived too late to be remembered.
 pub(super) fn outdated_note(filter: &Generations) -> Option<String> {
+    if filter.outdated() == 0 {
+        return None;
+    }
     let records = counted(filter.outdated(), "record");
     // A time that is wrong shows here: it has moved the window away from all others.
     let latest = moment_text(filter.clock());
-    let note = || {
-        format!("older than the window, which has come to {latest}, so not remembered: {records}")
-    };
-    (filter.outdated() > 0).then(note)
+    Some(format!("older than the window, which has come to {latest}, so not remembered: {records}"))
 }
 
 /// Why some keys have no answer.
