@@ -294,7 +294,23 @@ pub(crate) enum Item {
     From(usize),
 }
 
+/// The highest number of a field or column: a typing error such as `1-99999999999` must not fill the memory.
+pub(crate) const HIGHEST: usize = 65_535;
+
 impl Item {
+    /// A number or a range: `4-6` as 4, 5, 6; `-3` as 1, 2, 3; `4-` as 4 and all after it.
+    pub(crate) fn parse(item: &str) -> Option<Vec<Self>> {
+        let number = |text: &str| text.parse().ok().filter(|n| (1..=HIGHEST).contains(n));
+        match item.split_once('-') {
+            None => Some(vec![Self::One(number(item)?)]),
+            Some((from, "")) => Some(vec![Self::From(number(from)?)]),
+            Some((from, to)) => {
+                let range = if from.is_empty() { 1 } else { number(from)? }..=number(to)?;
+                (!range.is_empty()).then(|| range.map(Self::One).collect())
+            }
+        }
+    }
+
     pub(crate) fn highest(self) -> usize {
         match self {
             Self::One(number) => number,

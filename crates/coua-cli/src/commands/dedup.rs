@@ -147,12 +147,12 @@ impl DedupArgs {
 
     /// The plan for a second pass, if one is needed.
     fn second_pass(&self, resume: &ResumeOptions) -> Result<Option<SecondPassPlan>> {
-        let keep = self.keep.unwrap_or(Keep::First);
-        let counts = self.count;
-        if keep == Keep::First && !counts {
-            return Ok(None);
-        }
-        let option = if keep == Keep::First { "-c" } else { "--keep" };
+        let (keep, counts) = (self.keep.unwrap_or(Keep::First), self.count);
+        let option = match keep {
+            Keep::First if !counts => return Ok(None),
+            Keep::First => "-c",
+            Keep::Last | Keep::None => "--keep",
+        };
         // An interrupted run starts over.
         let resumes = resume.mode == Mode::Resume;
         let others = [

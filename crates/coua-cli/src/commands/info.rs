@@ -4,12 +4,13 @@ use crate::args::SecretArgs;
 use crate::clock::{self, moment_text, window_text};
 use crate::filter::server;
 use crate::filter::spec::{clock_name, window_object};
-use crate::filter::{Location, OnFull, Secret, check_files, filter_file};
+use crate::filter::{
+    FilterFigures, Location, OnFull, Secret, check_files, filter_file, write_limit,
+};
 use crate::key::KeySpec;
 use crate::runs::{Place, Run, Runs};
 use crate::terminal::{
-    Failure, FilterFigures, Report, ReportFormat, Result, Stream, counted, grouped, print, size,
-    write_limit,
+    Failure, Report, ReportFormat, Result, Stream, counted, grouped, print, size,
 };
 use coua::KeyHasher;
 use coua::window::{Clock, Generation, Generations, Window};

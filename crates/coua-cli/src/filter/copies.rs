@@ -11,11 +11,13 @@
 
 use crate::filter::memory::{self, HASH_BITS, stop_at_refusal};
 use crate::filter::spec::FilterSpec;
-use crate::filter::{Counts, NoRoom, Op, Profile, RunFilter, Stop, Summary, among_repeats};
+use crate::filter::{
+    Counts, FilterFigures, NoRoom, Op, Profile, RunFilter, Stop, Summary, among_repeats,
+};
 use crate::key::{Answers, BlockKeys, Group, Known};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
-use crate::terminal::{Exit, Failure, FilterFigures, ReportFormat, Result};
+use crate::terminal::{Exit, Failure, ReportFormat, Result};
 use coua::shards::Division;
 use coua::window::When;
 use coua::{

@@ -4,7 +4,7 @@
 
 use crate::clock::{self, moment_text, time_for};
 use crate::filter::spec::{FilterSpec, Location, Secret};
-use crate::filter::{Counts, Op, Profile, RunFilter, Stop, Summary, outdated_note};
+use crate::filter::{Counts, FilterFigures, Op, Profile, RunFilter, Stop, Summary, outdated_note};
 use crate::input::Survey;
 use crate::key::{Answers, BlockKeys, KeySpec, Seen};
 use crate::output::UsedFiles;
@@ -13,7 +13,7 @@ use crate::platform::{self, Identity};
 use crate::record::LARGE_BLOCK;
 use crate::runs::Runs;
 use crate::terminal::message::store_reason;
-use crate::terminal::{Exit, Failure, FilterFigures, ReportFormat, Result, Verbosity, message};
+use crate::terminal::{Exit, Failure, ReportFormat, Result, Verbosity, message};
 use coua::window::Generations;
 use coua::{BatchFull, Filter, KeyHasher, LoadError};
 use coua_store::{

@@ -6,11 +6,11 @@
 
 use crate::clock;
 use crate::filter::spec::FilterSpec;
-use crate::filter::{Counts, Op, Profile, RunFilter, Stop, Summary, outdated_note};
+use crate::filter::{Counts, FilterFigures, Op, Profile, RunFilter, Stop, Summary, outdated_note};
 use crate::key::{Answers, BlockKeys, Group, Seen};
 use crate::pipeline::{Batch, Prefetch};
 use crate::record::LARGE_BLOCK;
-use crate::terminal::{FilterFigures, ReportFormat, Result};
+use crate::terminal::{ReportFormat, Result};
 use coua::shards::Division;
 use coua::window::{Generations, When};
 use coua::{BatchFull, CuckooFilter, Filter, IfPresent, Insertion, KeyHash};

@@ -7,7 +7,9 @@ pub(crate) mod memory;
 pub(crate) mod server;
 pub(crate) mod spec;
 
-pub(crate) use counts::{Counts, Summary, among_repeats, dropped_in_stream};
+pub(crate) use counts::{
+    Counts, FilterFigures, Summary, among_repeats, dropped_in_stream, write_limit,
+};
 pub(crate) use filter_file::{LockedFile, check_files};
 pub(crate) use server::Address;
 pub(crate) use spec::{FilterSpec, Location, OnFull, Secret, WindowLength, WindowSpec};

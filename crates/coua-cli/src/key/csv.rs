@@ -1,8 +1,7 @@
 //! Keys of CSV columns: columns as users name them, headers, and the fields of a row.
 
 use crate::key::block_keys::{Missing, Parts};
-use crate::key::fields::{self, HIGHEST};
-use crate::record::{Header, Item, Places, unmarked};
+use crate::record::{HIGHEST, Header, Item, Places, unmarked};
 use crate::terminal::{Failure, Result};
 use coua::KeyHasher;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
@@ -40,7 +39,7 @@ impl Column {
 
     /// A name, a number or a range as the user writes it after an option.
     pub(crate) fn parse(option: &str, text: &str) -> Result<Self> {
-        let numbers = fields::parse(text).filter(|_| !text.starts_with('0')).unwrap_or_default();
+        let numbers = Item::parse(text).filter(|_| !text.starts_with('0')).unwrap_or_default();
         let nth = text.strip_suffix(']').and_then(|rest| {
             let (name, number) = rest.rsplit_once('[')?;
             Some((name.to_owned(), number.parse().ok().filter(|number| *number > 0)?))

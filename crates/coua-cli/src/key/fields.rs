@@ -6,9 +6,6 @@ use crate::terminal::{Failure, Result};
 use memchr::memmem;
 use std::ops::Range;
 
-/// The highest number of a field or column: a typing error such as `1-99999999999` must not fill the memory.
-pub(super) const HIGHEST: usize = 65_535;
-
 /// The fields of the key, and the separator.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields {
@@ -22,7 +19,7 @@ pub(crate) struct Fields {
 
 impl Fields {
     pub(crate) fn new(list: &str, separator: Option<&[u8]>) -> Result<Self> {
-        let items = list.split(',').map(parse).collect::<Option<Vec<_>>>();
+        let items = list.split(',').map(Item::parse).collect::<Option<Vec<_>>>();
         let wanted = items.map(|items| items.concat()).ok_or_else(|| {
             let reason = "expected a list of fields counted from 1, such as 2 or 2,4 or 3-5 or 4-; for names in a header, use --csv";
             Failure::at(format_args!("-k {list}"), reason)
@@ -80,19 +77,6 @@ fn blank_fields(record: &[u8], highest: usize, places: &mut Vec<Range<usize>>) {
         let start = at + skipped;
         at = record[start..].iter().position(blank).map_or(record.len(), |length| start + length);
         places.push(start..at);
-    }
-}
-
-/// A number or a range: `4-6` as 4, 5, 6; `-3` as 1, 2, 3; `4-` as 4 and all after it.
-pub(super) fn parse(item: &str) -> Option<Vec<Item>> {
-    let number = |text: &str| text.parse().ok().filter(|n| (1..=HIGHEST).contains(n));
-    match item.split_once('-') {
-        None => Some(vec![Item::One(number(item)?)]),
-        Some((from, "")) => Some(vec![Item::From(number(from)?)]),
-        Some((from, to)) => {
-            let range = if from.is_empty() { 1 } else { number(from)? }..=number(to)?;
-            (!range.is_empty()).then(|| range.map(Item::One).collect())
-        }
     }
 }
 

@@ -115,6 +115,9 @@ impl KeySpec {
 
     /// How the keys of a run were selected that go to a filter with keys that were selected otherwise.
     pub(crate) fn other_finders(&self, filters: &Self) -> Option<String> {
+        if self.find == filters.find {
+            return None;
+        }
         let [ours, theirs] = [self, filters].map(|keys| {
             let of_keys = |option: &&str| !OF_RECORDS.contains(option);
             let options: Vec<_> = keys.find.keys().map(String::as_str).filter(of_keys).collect();

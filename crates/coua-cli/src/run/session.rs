@@ -1,13 +1,13 @@
 //! The parts shared by all commands that read records: signals, progress, threads, records without a key.
 
-use crate::filter::{Op, Profile};
+use crate::filter::{FilterFigures, Op, Profile};
 use crate::input::{Means, Survey};
 use crate::key::{Hashing, Missing, Reason, Seen};
 use crate::pipeline::{Batch, Pipeline};
 use crate::run::job::Job;
 use crate::terminal::{
-    CancelToken, Counters, Failure, FilterFigures, Progress, Report, ReportFormat, Result, Stream,
-    Verbosity, caught_signal, counted, grouped, signals,
+    CancelToken, Counters, Failure, Progress, Report, ReportFormat, Result, Stream, Verbosity,
+    caught_signal, counted, grouped, signals,
 };
 use std::io::{self, Write};
 use std::num::NonZeroUsize;

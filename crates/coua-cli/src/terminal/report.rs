@@ -1,6 +1,5 @@
-//! Reports: a table for people, and a JSON object for programs. The figures of a filter, and numbers as people read them.
+//! Reports: a table for people, and a JSON object for programs. Numbers as people read them.
 
-use coua::window::Generations;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -99,92 +98,6 @@ impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.fields.iter().map(|(field, value)| (field, value)))
     }
-}
-
-/// The figures of a filter at the end of a run.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FilterFigures {
-    pub(crate) items: u64,
-    /// The items up to which its rate holds, if there is a limit.
-    pub(crate) capacity: Option<u64>,
-    /// None if a server does not state it, like the other options.
-    pub(crate) load: Option<f64>,
-    pub(crate) memory_bytes: u64,
-    pub(crate) hash_bits: Option<f64>,
-    pub(crate) false_positive_rate: Option<f64>,
-    /// The figures of a window.
-    pub(crate) window: Option<Report>,
-}
-
-impl From<&Generations> for FilterFigures {
-    fn from(filter: &Generations) -> Self {
-        Self {
-            items: filter.len(),
-            capacity: limit(filter),
-            load: Some(filter.load_factor()),
-            memory_bytes: filter.memory_bytes() as u64,
-            hash_bits: Some(filter.hash_bits()),
-            false_positive_rate: Some(filter.false_positive_rate()),
-            window: filter.window().map(|_| of_window(filter)),
-        }
-    }
-}
-
-impl FilterFigures {
-    /// The warning if the filter holds more items than its capacity.
-    pub(crate) fn beyond_capacity(&self) -> Option<String> {
-        let capacity = self.capacity.filter(|capacity| self.items > *capacity)?;
-        let rate = known(self.false_positive_rate, significant);
-        let [items, capacity] = [self.items, capacity].map(grouped);
-        Some(format!(
-            "holds {items} items, more than its --capacity of {capacity}; its false-positive rate is now {rate}"
-        ))
-    }
-
-    /// Adds the filter's exactness and size.
-    pub(crate) fn write_measures(&self, report: &mut Report) {
-        let rate = self.false_positive_rate;
-        report.measure("false_positive_rate", "false-positive rate now", rate, significant);
-        report.measure("hash_bits", "hash bits", self.hash_bits, significant);
-        let percent = |share| format!("{:.1} %", share * 100.0);
-        report.measure("load", "load", self.load, percent);
-        report.bytes("memory_bytes", "memory", self.memory_bytes);
-        let tenths = |bits| format!("{bits:.1}");
-        let bits = 8.0 * self.memory_bytes as f64 / self.items.max(1) as f64;
-        report.measure("bits_per_item", "bits per item", bits, tenths);
-    }
-
-    /// Adds the figures of a run.
-    pub(crate) fn write_report(self, report: &mut Report) {
-        report.number("items", "items in filter", self.items);
-        self.write_measures(report);
-        report.append(self.window.unwrap_or_default());
-    }
-}
-
-/// The figures that only filters with a window have.
-fn of_window(filter: &Generations) -> Report {
-    let mut report = Report::default();
-    write_limit(filter, None, &mut report);
-    report.number("generations", "generations", filter.generations().count() as u64);
-    report.number("forgotten", "items forgotten", filter.forgotten());
-    report.number("outdated", "records too old", filter.outdated());
-    report
-}
-
-/// The items up to which the rate of a filter holds, if there is a limit.
-fn limit(filter: &Generations) -> Option<u64> {
-    Some(filter.max_items()).filter(|items| *items != u64::MAX)
-}
-
-/// Adds the limit of items, and the false-positive rate there; for people, `no_limit` if there is none.
-pub(crate) fn write_limit(filter: &Generations, no_limit: Option<&str>, report: &mut Report) {
-    let items = limit(filter);
-    let rate = items.map(|items| items as f64 / filter.hash_bits().exp2());
-    report.field("capacity", items);
-    report.row_if_any("capacity", items.map(grouped).or(no_limit.map(str::to_owned)));
-    report.field("rate_at_capacity", rate);
-    report.row_if_any("false-positive rate at capacity", rate.map(significant));
 }
 
 /// Text from a file or a file name, with control characters escaped: a terminal would obey them, and a newline could

@@ -3,9 +3,9 @@
 use super::connection::Value;
 use crate::clock::window_text;
 use crate::filter::spec::{GENERATIONS, differs, rate_without_items, window_object};
-use crate::filter::{Address, FilterSpec, OnFull, WindowLength};
+use crate::filter::{Address, FilterFigures, FilterSpec, OnFull, WindowLength};
 use crate::key::KeySpec;
-use crate::terminal::{Failure, FilterFigures, Report, Result, counted, significant};
+use crate::terminal::{Failure, Report, Result, counted, significant};
 use coua::window::{AgeFrom, Clock, Window};
 
 /// The initial capacity of a shard if none is given; it grows.

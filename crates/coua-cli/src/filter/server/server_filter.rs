@@ -11,11 +11,12 @@ use super::connection::Value;
 use super::description::{self, Description};
 use super::requests::{RemoteFilter, Request, key};
 use crate::filter::{
-    Address, Counts, FilterSpec, NoRoom, Op, Profile, RunFilter, Stop, Summary, among_repeats,
+    Address, Counts, FilterFigures, FilterSpec, NoRoom, Op, Profile, RunFilter, Stop, Summary,
+    among_repeats,
 };
 use crate::key::{Answers, KeySpec, Parts, Seen, Wanted};
 use crate::pipeline::Batch;
-use crate::terminal::{Failure, FilterFigures, Report, ReportFormat, Result, Verbosity};
+use crate::terminal::{Failure, Report, ReportFormat, Result, Verbosity};
 use crate::terminal::{counted, grouped, hexadecimal, message};
 use coua::KeyHasher;
 use std::collections::HashSet;
