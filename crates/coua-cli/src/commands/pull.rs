@@ -4,6 +4,7 @@ use crate::args::Quiet;
 use crate::filter::spec::read_key;
 use crate::filter::{Address, Location, LockedFile, server};
 use crate::key::KeySpec;
+use crate::output::is_same_place;
 use crate::platform;
 use crate::terminal::{Failure, Result, hexadecimal, signals};
 use coua::KeyHasher;
@@ -46,7 +47,7 @@ impl PullArgs {
     pub(crate) fn run(&self) -> Result<()> {
         let (address, to) = (Location::address(&self.address)?, self.output.display());
         let (key, verbosity) = (self.secret.as_deref(), self.quiet.verbosity());
-        if key.is_some_and(|key| platform::is_same_place(key, &self.output)) {
+        if key.is_some_and(|key| is_same_place(key, &self.output)) {
             return Err(Failure::at(to, "is also the secret key file; choose another"));
         }
         let output = || LockedFile::lock_new(&self.output, verbosity);

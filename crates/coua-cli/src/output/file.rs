@@ -9,7 +9,7 @@ use crate::runs::Place;
 use crate::terminal::{Failure, Result, Stream, counted, grouped, message};
 use coua_store::Folder;
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::mem;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -269,12 +269,12 @@ impl Output {
     fn write_to_file(&mut self, bytes: &[u8]) -> Result<()> {
         let failed = |error| Failure::write(&self.name, &error);
         if self.regular.is_none() || !self.is_ours() {
-            return platform::write_all(&mut self.file, bytes).map_err(failed);
+            return write_all(&mut self.file, bytes).map_err(failed);
         }
         let written = self.file.stream_position().map_err(failed)?;
         let found = self.file.metadata().map_err(failed)?.len();
         check_left(&self.name, written, found)?;
-        platform::write_all(&mut self.file, bytes).map_err(failed)?;
+        write_all(&mut self.file, bytes).map_err(failed)?;
         // After a write at the end of the file, the position is the end.
         let end = self.file.stream_position().map_err(failed)?;
         check_left(&self.name, written + bytes.len() as u64, end)
@@ -290,6 +290,22 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// Writes all bytes, even to a pipe or terminal that another process has made nonblocking.
+fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                platform::wait_writable(file)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Returns an error if a file has fewer bytes than were written.
@@ -392,5 +408,18 @@ mod tests {
             append(&bytes[..length], &mut to);
             assert_eq!(to.strip_prefix(b"before"), Some(&bytes[..length]), "{length}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_that_does_not_wait_gets_all() {
+        use std::io::Read;
+        let (mut reader, writer) = io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let mut file = File::from(std::os::fd::OwnedFd::from(writer));
+        let writing = std::thread::spawn(move || write_all(&mut file, &vec![7; 1_000_000]));
+        let mut bytes = vec![0; 1_000_000];
+        reader.read_exact(&mut bytes).unwrap();
+        assert!(writing.join().unwrap().is_ok() && bytes.iter().all(|byte| *byte == 7));
     }
 }

@@ -10,7 +10,7 @@ use crate::runs::Place;
 use crate::terminal::{Failure, Result, Stream};
 use coua::LoadError;
 use coua::window::Generations;
-use std::fs::File;
+use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -250,7 +250,7 @@ impl UsedFiles {
     ) -> Result<()> {
         let is_one = |own: &PathBuf| {
             file.is_some() && file == Identity::at(own)
-                || path.is_some_and(|path| platform::is_same_place(path, own))
+                || path.is_some_and(|path| is_same_place(path, own))
         };
         // To records, the shell lets the program append.
         let is_damaged = |own: &PathBuf| path.is_some() || is_filter(own);
@@ -298,6 +298,15 @@ impl UsedFiles {
     pub(crate) fn check_made(output: &Path, key: Option<&Path>) -> Result<()> {
         Self { key: key.map(Path::to_owned), ..Self::default() }.refuse_path(output)
     }
+}
+
+/// Whether two paths name the same place in the same folder, even if nothing exists there yet.
+pub(crate) fn is_same_place(left: &Path, right: &Path) -> bool {
+    let place = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        Some((fs::canonicalize(path.parent()?).ok()?, path.file_name()?.to_owned()))
+    };
+    place(left).is_some_and(|left| place(right) == Some(left))
 }
 
 /// Returns an error if something would overwrite a filter.

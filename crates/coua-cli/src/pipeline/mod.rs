@@ -8,7 +8,7 @@
 //! write     the selected records                           any thread, block after block
 //! ```
 //!
-//! A free thread takes the step that is nearest to the output (`state`). So every thread is kept busy, and each step
+//! A free thread takes the step that is nearest to the output (`schedule`). So every thread is kept busy, and each step
 //! sees the blocks in the same order as with one thread: the output does not depend on the number of threads.
 //!
 //! What else a run may need lies around the loop. `--resume` and `--known` set keys aside when a block is hashed. A
@@ -16,7 +16,6 @@
 //! two loops.
 
 mod schedule;
-mod state;
 
 use crate::input::BlockReader;
 use crate::key::{Answers, BlockKeys, Group, Hashing};

@@ -2,7 +2,7 @@
 //! program, and a filter file is as at the last checkpoint.
 
 use same_file::Handle;
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -52,19 +52,30 @@ pub(crate) fn descriptor(_path: &Path) -> Option<u32> {
     None
 }
 
-pub(super) fn identity_at(path: &Path, _metadata: &Metadata) -> Option<(u64, u64)> {
-    Handle::from_path(path).ok().map(|handle| identity(&handle))
-}
+/// The identity of a regular file, whatever its names: a hash of its handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct HandleHash(u64);
 
-pub(super) fn identity_of(file: &File, _metadata: &Metadata) -> io::Result<Option<(u64, u64)>> {
-    Ok(Some(identity(&Handle::from_file(file.try_clone()?)?)))
-}
+impl HandleHash {
+    /// The identity of the regular file at `path`, if there is one.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().filter(Metadata::is_file)?;
+        Handle::from_path(path).ok().map(|handle| Self::found(&handle))
+    }
 
-/// A hash of the file's handle.
-fn identity(handle: &Handle) -> (u64, u64) {
-    let mut hasher = DefaultHasher::new();
-    handle.hash(&mut hasher);
-    (0, hasher.finish())
+    /// The identity of an open file, if it is regular.
+    pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
+        if !file.metadata()?.is_file() {
+            return Ok(None);
+        }
+        Ok(Some(Self::found(&Handle::from_file(file.try_clone()?)?)))
+    }
+
+    fn found(handle: &Handle) -> Self {
+        let mut hasher = DefaultHasher::new();
+        handle.hash(&mut hasher);
+        Self(hasher.finish())
+    }
 }
 
 pub(crate) fn standard_input() -> io::Result<File> {

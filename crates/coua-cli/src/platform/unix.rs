@@ -79,14 +79,28 @@ pub(crate) fn wait_writable(file: &File) -> io::Result<()> {
     Ok(retry_on_intr(wait).map(drop)?)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
-pub(super) fn identity_at(_path: &Path, metadata: &Metadata) -> Option<(u64, u64)> {
-    Some((metadata.dev(), metadata.ino()))
+/// The identity of a regular file, whatever its names: the device, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
-pub(super) fn identity_of(_file: &File, metadata: &Metadata) -> io::Result<Option<(u64, u64)>> {
-    Ok(Some((metadata.dev(), metadata.ino())))
+impl Identity {
+    /// The identity of the regular file at `path`, if there is one.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        Self::found(&fs::metadata(path).ok()?)
+    }
+
+    /// The identity of an open file, if it is regular.
+    pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
+        Ok(Self::found(&file.metadata()?))
+    }
+
+    fn found(metadata: &Metadata) -> Option<Self> {
+        let identity = Self { device: metadata.dev(), inode: metadata.ino() };
+        metadata.is_file().then_some(identity)
+    }
 }
 
 /// Standard input without the buffer and lock of [`io::Stdin`].
