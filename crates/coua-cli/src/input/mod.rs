@@ -1,11 +1,9 @@
 //! From files to blocks of whole records.
 
-mod decompress;
 mod opened;
 mod reader;
 
-pub(crate) use decompress::{compression_of, last_bytes};
-pub(crate) use opened::{Means, bytes_from};
+pub(crate) use opened::{Means, bytes_from, compression_of, last_bytes};
 pub(crate) use reader::BlockReader;
 
 use crate::platform::{self, Identity, descriptor, standard_input};

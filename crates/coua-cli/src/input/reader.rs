@@ -1,7 +1,6 @@
 //! Cuts inputs into blocks of whole records.
 
-use crate::input::decompress::ends_before_others;
-use crate::input::opened::{Means, Opened};
+use crate::input::opened::{Means, Opened, ends_before_others};
 use crate::input::{Coding, Inputs, Source};
 use crate::key::Headers;
 use crate::record::{
