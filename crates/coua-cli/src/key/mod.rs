@@ -10,17 +10,17 @@ mod fields;
 mod hashing;
 mod json;
 mod key_spec;
-mod normalize;
 mod regex;
+mod url;
 
 pub(crate) use block_keys::{Answers, BlockKeys, Group, Missing, MissingKey, Parts, Reason, Seen};
 pub(crate) use csv::{Choice, Column, Columns, Dialect, Headers, Mixing};
 pub(crate) use fields::Fields;
 pub(crate) use hashing::{Done, Hashing, Known, KnownFilter, OnMissing, Shard, Wanted};
 pub(crate) use json::Pointers;
-pub(crate) use key_spec::KeySpec;
-pub(crate) use normalize::{Normalize, UrlForm};
+pub(crate) use key_spec::{KeySpec, Normalize};
 pub(crate) use regex::Pattern;
+pub(crate) use url::UrlForm;
 
 use crate::clock::{self, TimeFormat};
 use coua::{KeyHash, KeyHasher};
