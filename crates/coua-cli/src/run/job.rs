@@ -190,9 +190,8 @@ impl Job {
             return outputs.begin(&self.to).map(|()| None);
         };
         let plan = job.plan(runs)?;
-        for place in plan.run.outputs.iter().filter(|_| plan.is_continued) {
-            let coding = self.to.coding(&place.path);
-            self.reading.check_rest(filter, profile, &plan.run, place, coding)?;
+        if plan.is_continued {
+            self.check_rests(filter, profile, &plan.run)?;
         }
         job.begin(filter, plan, outputs)
     }

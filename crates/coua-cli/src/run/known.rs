@@ -1,7 +1,7 @@
 //! The files of `--known`: records, and filters.
 
+use super::KeyCensus;
 use super::job::InputPlan;
-use super::session::KeyCensus;
 use crate::clock;
 use crate::filter::{FilterSpec, filter_file};
 use crate::input::Means;

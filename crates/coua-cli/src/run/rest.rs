@@ -1,6 +1,6 @@
 //! What stands in an output behind the last checkpoint of an interrupted run.
 
-use super::job::InputPlan;
+use super::job::{InputPlan, Job};
 use crate::filter::{Profile, RunFilter};
 use crate::input::{Coding, Means, bytes_from};
 use crate::key::{Mixing, Seen};
@@ -19,10 +19,25 @@ const MAGICS: [&[u8]; 2] = [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"];
 /// The most bytes of frames that a decoder takes for more of one that is cut off.
 const MOST_FRAMES: u64 = 1 << 18;
 
+impl Job {
+    /// Returns an error if an output of an interrupted run ends with bytes that may not be what the run has written.
+    pub(super) fn check_rests(
+        &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
+        run: &Run,
+    ) -> Result<()> {
+        run.outputs.iter().try_for_each(|place| {
+            let coding = self.to.coding(&place.path);
+            self.reading.check_rest(filter, profile, run, place, coding)
+        })
+    }
+}
+
 impl InputPlan {
     /// Returns an error unless the bytes behind a place in an output are what the run has written there after its last
     /// checkpoint. Only such bytes may be cut off.
-    pub(super) fn check_rest(
+    fn check_rest(
         &self,
         filter: &mut dyn RunFilter,
         profile: &Profile,
