@@ -30,7 +30,7 @@ const YEARS_BACK: i16 = 8;
 
 static STATED: OnceLock<u64> = OnceLock::new();
 
-/// Sets the present to the time in this text, which has this name.
+/// Sets the present to the time in `text`, the value of the environment variable `name`.
 pub(crate) fn set_present(name: &str, text: &OsStr) -> Result<()> {
     let formats = [TimeFormat::Number(1e-3), TimeFormat::Rfc3339];
     let mut times = formats.iter().filter_map(|it| it.parse(text.as_encoded_bytes(), u64::MAX));

@@ -1,5 +1,5 @@
-//! The filter of a run: in memory, in a file, or on a server. The callers do not know which. And what a run counts, and how
-//! many of its records a filter is expected to have mistaken for others.
+//! The filter of a run, whose callers do not know whether it is in memory, in a file or on a server; and the counters of
+//! the run, with how many of its records a filter is expected to mistake for others.
 
 pub(crate) mod copies;
 pub(crate) mod filter_file;
