@@ -106,7 +106,7 @@ impl Splitter {
     pub(crate) fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
         match self {
             Self::Byte(byte) => {
-                ends.extend(memchr_iter(*byte, &bytes[from..]).map(|at| from + at + 1));
+                ends_of_byte(*byte, bytes, from, ends);
                 bytes.len()
             }
             Self::Sequence(finder) => {
@@ -133,6 +133,29 @@ impl Splitter {
     pub(crate) fn inside_quotes(&self) -> bool {
         matches!(self, Self::Csv(quotes) if quotes.place == QuoteState::Quoted)
     }
+}
+
+/// Appends to `ends` the end (after the byte) of every record completed in `bytes[from..]`.
+///
+/// Most records are short, and a search for the next byte would start again in each. This finds all that end in 64 bytes
+/// at once, and is compiled to vectors.
+fn ends_of_byte(wanted: u8, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
+    /// Gathers the lowest bits of eight bytes in the highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (chunks, rest) = bytes[from..].as_chunks::<64>();
+    let mut before = from;
+    for chunk in chunks {
+        let equal = chunk.map(|byte| u8::from(byte == wanted));
+        let bits = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
+        let (eights, _) = equal.as_chunks();
+        let mut found = eights.iter().rev().fold(0, |found, eight| found << 8 | bits(eight));
+        while found != 0 {
+            ends.push(before + found.trailing_zeros() as usize + 1);
+            found &= found - 1;
+        }
+        before += chunk.len();
+    }
+    ends.extend(memchr_iter(wanted, rest).map(|at| before + at + 1));
 }
 
 /// A byte order mark in UTF-8.
@@ -173,31 +196,35 @@ impl Quotes {
         let mut at = from;
         self.pass_mark(bytes, &mut at);
         while at < bytes.len() {
+            let rest = &bytes[at..];
             if let (QuoteState::RecordStart, Some(comment)) = (self.place, &self.comment) {
-                let rest = &bytes[at..];
                 if rest.starts_with(comment) {
                     self.place = QuoteState::Comment;
                 } else if comment.starts_with(rest) {
                     return at;
                 }
             }
-            // Skips bytes that cannot change the state.
+            let is_start = matches!(self.place, QuoteState::RecordStart | QuoteState::FieldStart);
+            if is_start && rest.starts_with(b" \"") && self.comma != b' ' {
+                self.stray.get_or_insert(ends.len());
+            }
+            // Skips bytes that cannot change the state, or only from the start of a field to its inside.
             let skipped = match self.place {
-                QuoteState::Plain => memchr2(self.comma, b'\n', &bytes[at..]),
-                QuoteState::Quoted => memchr(b'"', &bytes[at..]),
-                QuoteState::Comment => memchr(b'\n', &bytes[at..]),
+                QuoteState::Quoted => memchr(b'"', rest),
+                QuoteState::Comment => memchr(b'\n', rest),
+                QuoteState::Plain => memchr2(self.comma, b'\n', rest),
+                _ if is_start && rest[0] != b'"' => memchr2(self.comma, b'\n', rest),
                 _ => Some(0),
             };
-            let Some(skipped) = skipped else { return bytes.len() };
-            at += skipped;
-            let byte = bytes[at];
-            at += 1;
-            let before = self.place;
+            let Some(skipped) = skipped else {
+                self.place = if is_start { QuoteState::Plain } else { self.place };
+                return bytes.len();
+            };
+            at += skipped + 1;
+            let (byte, before) = (rest[skipped], self.place);
             self.place = self.after(byte);
-            let is_first = matches!(before, QuoteState::RecordStart | QuoteState::FieldStart);
-            let precedes_quote = is_first && byte == b' ' && bytes.get(at) == Some(&b'"');
             let follows_quote = before == QuoteState::QuoteInQuoted && byte != b'\r';
-            if precedes_quote || follows_quote && self.place == QuoteState::Plain {
+            if follows_quote && self.place == QuoteState::Plain {
                 self.stray.get_or_insert(ends.len());
             }
             if self.place == QuoteState::RecordStart {

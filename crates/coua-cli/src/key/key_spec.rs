@@ -242,7 +242,8 @@ impl Normalize {
     }
 
     pub(crate) fn does_nothing(&self) -> bool {
-        *self == Self::default()
+        let Self { trim, url, ignore_case, unicode } = self;
+        !(*trim || url.is_some() || *ignore_case || *unicode)
     }
 
     /// Whether a part is empty after normalization.
