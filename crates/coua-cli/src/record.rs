@@ -1,5 +1,5 @@
-//! Where records end. In CSV they are lines, except newlines in quotes; a byte order mark before them is skipped, as by
-//! the reader of their columns. And blocks of whole records.
+//! Where records end. In CSV they are lines, except newlines in quotes; a byte order mark before a record is skipped, as
+//! it is before a key. And blocks of whole records.
 
 use crate::runs::Checksum;
 use crate::terminal::{Failure, Result};
@@ -168,8 +168,6 @@ pub(crate) struct Quotes {
     comma: u8,
     comment: Option<Arc<[u8]>>,
     place: QuoteState,
-    /// Bytes of the mark so far, if the input so far is part of it.
-    marked: Option<usize>,
     /// See [`Splitter::take_stray`].
     stray: Option<usize>,
 }
@@ -187,22 +185,25 @@ enum QuoteState {
 
 impl Quotes {
     fn new(comma: u8, comment: Option<Arc<[u8]>>) -> Self {
-        let (place, marked) = (QuoteState::RecordStart, Some(0));
-        Self { comma, comment, place, marked, stray: None }
+        Self { comma, comment, place: QuoteState::RecordStart, stray: None }
     }
 
     /// Appends to `ends` the end of every record completed in `bytes[from..]`, and returns where to continue.
     fn split(&mut self, bytes: &[u8], from: usize, ends: &mut Vec<usize>) -> usize {
         let mut at = from;
-        self.pass_mark(bytes, &mut at);
         while at < bytes.len() {
-            let rest = &bytes[at..];
-            if let (QuoteState::RecordStart, Some(comment)) = (self.place, &self.comment) {
-                if rest.starts_with(comment) {
-                    self.place = QuoteState::Comment;
-                } else if comment.starts_with(rest) {
+            let mut rest = &bytes[at..];
+            if self.place == QuoteState::RecordStart {
+                if MARK.starts_with(rest) {
                     return at;
                 }
+                rest = unmarked(rest);
+                if self.comment.as_ref().is_some_and(|comment| rest.starts_with(comment)) {
+                    self.place = QuoteState::Comment;
+                } else if self.comment.as_ref().is_some_and(|comment| comment.starts_with(rest)) {
+                    return at;
+                }
+                at = bytes.len() - rest.len();
             }
             let is_start = matches!(self.place, QuoteState::RecordStart | QuoteState::FieldStart);
             if is_start && rest.starts_with(b" \"") && self.comma != b' ' {
@@ -217,7 +218,9 @@ impl Quotes {
                 _ => Some(0),
             };
             let Some(skipped) = skipped else {
-                self.place = if is_start { QuoteState::Plain } else { self.place };
+                if is_start {
+                    self.place = QuoteState::Plain;
+                }
                 return bytes.len();
             };
             at += skipped + 1;
@@ -232,24 +235,6 @@ impl Quotes {
             }
         }
         at
-    }
-
-    /// Skips the mark at the beginning of an input; its bytes may arrive one by one.
-    fn pass_mark(&mut self, bytes: &[u8], at: &mut usize) {
-        while let Some(passed) = self.marked
-            && let Some(&byte) = bytes.get(*at)
-        {
-            if byte != MARK[passed] {
-                self.marked = None;
-                // An incomplete mark is the beginning of a field.
-                if passed > 0 {
-                    self.place = QuoteState::Plain;
-                }
-                return;
-            }
-            *at += 1;
-            self.marked = Some(passed + 1).filter(|passed| *passed < MARK.len());
-        }
     }
 
     fn after(&self, byte: u8) -> QuoteState {
@@ -533,7 +518,11 @@ mod tests {
         for piece in 1..text.len() {
             assert_eq!(ends_in_pieces(&format, text, piece), [7, 11, 20, 23], "{piece}");
         }
-        assert_eq!(ends_in_pieces(&format, b"\xef\xbb\xbf##\"\na\n", 1), [7, 9]);
+        for start in [&b"\xef\xbb\xbf"[..], b"##\n\xef\xbb\xbf"] {
+            let text = [start, b"##\"\na\n"].concat();
+            let ends = ends_in_pieces(&format, &text, 1);
+            assert_eq!(ends[ends.len() - 2..], [start.len() + 4, start.len() + 6]);
+        }
     }
 
     #[test]
@@ -544,7 +533,9 @@ mod tests {
         }
         // A part of one is the beginning of a field.
         assert_eq!(ends_in_pieces(&CSV, b"\xef\xbb\"x\ny\"\n", 1), [5, 8]);
-        assert_eq!(ends_in_pieces(&CSV, b"\xef\n\xef\xbb\xbf\"\n", 1), [2, 7]);
+        // A record in the middle may have one, for files are joined; a second one is content.
+        assert_eq!(ends_in_pieces(&CSV, b"a\n\xef\xbb\xbf\"\n\"\n", 1), [2, 9]);
+        assert_eq!(ends_in_pieces(&CSV, b"a\n\xef\xbb\xbf\xef\xbb\xbf\"\n", 1), [2, 10]);
     }
 
     #[test]

@@ -450,7 +450,7 @@ pub(crate) struct FilterArgs {
     /// Different records to expect, such as 10M [default: few; the filter grows]
     ///
     /// The filter has memory for N from the start (with a window, each generation for its share). If there are more, it
-    /// grows; a filter with a --rate then says what the rate is.
+    /// grows; a filter with a --rate then says what the rate is. A filter that exists and has no --rate does not compare N.
     #[arg(long, value_name = "N", value_parser = value::items)]
     capacity: Option<u64>,
 
@@ -516,7 +516,8 @@ pub(crate) struct WindowArgs {
     ///
     /// A record counts as seen for at least LENGTH (such as 36h or 1d 12h) after it was first seen, and for at most an
     /// eighth, a generation, more. Then the record is new again. Its time is its arrival, unless --time-field is given. With
-    /// 1M-items the filter remembers the last 1M different records, and at most an eighth more.
+    /// 1M-items the filter remembers the last 1M different records (rounded up to a multiple of 8), and at most an eighth
+    /// more.
     #[arg(long, value_name = "LENGTH", value_parser = value::window)]
     pub(crate) window: Option<WindowLength>,
 
@@ -626,9 +627,9 @@ pub(crate) struct WorkArgs {
     /// If the inputs and outputs of a run are files, the filter remembers how far the run has come. The same
     /// command (with the same inputs, outputs, and options that affect the result) and this option reads the inputs
     /// again, and skips the records that are done. Inputs may have grown, and further inputs may be named: what is
-    /// new in them is processed. If an input no longer begins with what was processed, the run is refused. The
-    /// filter also remembers the last 64 completed runs with this option: the same command then does nothing. So use
-    /// this option from the first run on.
+    /// new in them is processed. If an input no longer begins with what was processed, the run is refused (the first
+    /// and the last 4 KiB of that are compared, or all of a compressed input). The filter also remembers the last 64
+    /// completed runs with this option: the same command then does nothing. So use this option from the first run on.
     ///
     /// A last line without a newline is a record too. If it is longer when the run is resumed, the whole line
     /// is another record, and its first part stays in the output and in the filter: with the same key, the whole line is

@@ -216,7 +216,8 @@ impl DedupArgs {
         }
         let mut reading = self.input.reading(window.time_source())?;
         let to = self.destinations(&reading.inputs)?;
-        reading.begin_headers(to.begun().map(|path| (path, to.coding(path))))?;
+        let begun = to.begun().filter(|_| self.append);
+        reading.begin_headers(begun.map(|path| (path, to.coding(path))))?;
         if let Some(headers) = &mut reading.begun {
             headers.added = self.count.then_some(COUNT);
         }

@@ -242,6 +242,8 @@ fn others(excepted: &[Item]) -> Vec<Item> {
 pub(crate) struct Columns {
     choice: Choice,
     time: Option<Column>,
+    /// Where they are in a file without a header.
+    numbered: Arc<Places>,
     /// Where they are in the present file.
     places: Arc<Places>,
     /// Fields after this one are not read.
@@ -253,7 +255,10 @@ pub(crate) struct Columns {
 impl Clone for Columns {
     /// Creates a new reader: a clone of csv-core's (0.1.13) lacks most of its tables.
     fn clone(&self) -> Self {
-        Self::of(self.choice.clone(), self.time.clone(), self.places.clone(), self.dialect)
+        let Self { choice, time, numbered, places, dialect, .. } = self;
+        let mut clone = Self::of(choice.clone(), time.clone(), numbered.clone(), *dialect);
+        clone.use_places(Some(places));
+        clone
     }
 }
 
@@ -273,10 +278,11 @@ impl Columns {
         Ok(Self::of(choice, time, places.into(), dialect))
     }
 
-    fn of(choice: Choice, time: Option<Column>, places: Arc<Places>, dialect: Dialect) -> Self {
+    fn of(choice: Choice, time: Option<Column>, numbered: Arc<Places>, dialect: Dialect) -> Self {
         // The record has been split off already: it contains only newlines within quotes.
         let row = Row::new(dialect, b'\n');
-        Self { choice, time, highest: places.highest(), places, dialect, row }
+        let (places, highest) = (numbered.clone(), numbered.highest());
+        Self { choice, time, numbered, places, highest, dialect, row }
     }
 
     /// Whether the key is all columns but some.
@@ -330,9 +336,10 @@ impl Columns {
         numbers.map(number).max().unwrap_or(0)
     }
 
-    /// Finds the columns at these places from now on.
-    pub(crate) fn use_places(&mut self, places: &Arc<Places>) {
-        (self.places, self.highest) = (places.clone(), places.highest());
+    /// Finds the columns of a file from now on, at the places that its header gives them, if it has one.
+    pub(crate) fn use_places(&mut self, of_header: Option<&Arc<Places>>) {
+        self.places.clone_from(of_header.unwrap_or(&self.numbered));
+        self.highest = self.places.highest();
     }
 
     /// With all columns but some, a column that the record lacks is an empty part.
@@ -525,7 +532,7 @@ mod tests {
     fn begin(columns: &mut Columns, first: &[u8]) {
         let resolved = columns.resolve(first);
         let Ok(Some(places)) = resolved else { panic!("{resolved:?}") };
-        columns.use_places(&Arc::new(places));
+        columns.use_places(Some(&Arc::new(places)));
     }
 
     fn numbered(number: usize) -> Columns {
@@ -603,7 +610,11 @@ mod tests {
     fn a_number_that_is_too_high_may_be_a_name() {
         let mut year = columns("2020", COMMAS);
         assert_eq!(year.resolve(b"x,2019,2020"), Ok(Some(header(&[3]))));
+        begin(&mut year, b"x,2019,2020");
+        assert_eq!(found(&mut year, b"a,b,c"), Ok(vec![b"c".to_vec()]));
         assert_eq!(year.resolve(b"x,2019"), Ok(None));
+        year.use_places(None);
+        assert_eq!(found(&mut year, b"a,b,c"), Err(Missing::Column(2020)), "of the next file");
         let mut second = columns("2", COMMAS);
         assert_eq!(second.resolve(b"2,1"), Ok(None), "a place");
         let mut always = columns("=2", COMMAS);

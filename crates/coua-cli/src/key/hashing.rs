@@ -119,8 +119,10 @@ impl Hashing {
     /// Finds and hashes the keys of all records. If missing keys are errors, stops at the first, and returns its place
     /// and the reason.
     fn hash_keys(&mut self, block: &Block, keys: &mut BlockKeys) -> Option<(usize, Missing)> {
-        if let (Some(places), Finder::Csv(columns)) = (&block.columns, &mut self.keys.finder) {
-            columns.use_places(places);
+        let mut needs_header = false;
+        if let Finder::Csv(columns) = &mut self.keys.finder {
+            columns.use_places(block.columns.as_ref());
+            needs_header = columns.need_header();
         }
         if let Some(times) = &mut self.keys.times {
             times.look_up();
@@ -130,7 +132,10 @@ impl Hashing {
         for (place, record) in block.records().enumerate() {
             let content = unmarked(self.format.content(record));
             let hash = || self.keys.hash(content, self.hasher).map_err(Reason::Missing);
-            let reason = why_missing(block, place, content, comment.as_deref());
+            let has_comment = comment.as_ref().is_some_and(|comment| content.starts_with(comment));
+            // Comments before a header belong to it.
+            let is_comment = has_comment && !(needs_header && place < block.leading);
+            let reason = why_missing(block, place, content, is_comment);
             let found = reason.map_or_else(hash, Err);
             let key = found.as_ref().ok().map(|(hash, _)| *hash);
             let reason = match found {
@@ -155,19 +160,11 @@ impl Hashing {
 }
 
 /// The reason why the record at this place, with this content, has no key, whatever a finder would find in it.
-fn why_missing(
-    block: &Block,
-    place: usize,
-    content: &[u8],
-    comment: Option<&[u8]>,
-) -> Option<Reason> {
-    let is_comment = comment.is_some_and(|comment| content.starts_with(comment));
-    let is_leading = place < block.leading;
-    // Comments before a header belong to it.
-    if is_comment && !(is_leading && block.header_again.is_some()) {
+fn why_missing(block: &Block, place: usize, content: &[u8], is_comment: bool) -> Option<Reason> {
+    if is_comment {
         return Some(Reason::Comment);
     }
-    if is_leading {
+    if place < block.leading {
         return Some(Reason::Header(block.header));
     }
     if block.header_again.as_deref() == Some(content) {

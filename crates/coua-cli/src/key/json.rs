@@ -182,21 +182,22 @@ fn push_value(text: &str, parts: &mut Parts) -> serde_json::Result<()> {
 /// they need, as in RFC 8785. Numbers are not changed: as doubles, several large ones would become equal.
 /// Below `levels` levels the text is unchanged. Leaves out the values to which the tokens of `excepted` lead.
 fn canonical(text: &str, levels: usize, excepted: &[&[String]]) -> String {
-    let below = |value: &RawValue, name: &str| {
+    let below = |value: &RawValue, name: &[u8]| {
         let inside = excepted.iter().filter_map(|tokens| tokens.split_first());
-        let inside = inside.filter_map(|(first, rest)| (first == name).then_some(rest));
+        let inside = inside.filter_map(|(first, rest)| (first.as_bytes() == name).then_some(rest));
         canonical(value.get(), levels - 1, &inside.collect::<Vec<_>>())
     };
-    let is_kept = |name: &str| !excepted.iter().any(|tokens| *tokens == [name]);
+    let is_excepted =
+        |name: &[u8]| excepted.iter().any(|it| it.len() == 1 && it[0].as_bytes() == name);
     let kept = || text.to_owned();
     match text.as_bytes().first() {
         _ if levels == 0 => kept(),
         Some(b'{') => serde_json::from_str(text).map_or_else(
             |_| kept(),
-            |members: BTreeMap<String, &RawValue>| {
-                let kept = members.into_iter().filter(|(name, _)| is_kept(name));
-                let member = |(name, value): (String, _)| {
-                    format!("{}:{}", quoted(&name), below(value, &name))
+            |members: BTreeMap<Content, &RawValue>| {
+                let kept = members.into_iter().filter(|(name, _)| !is_excepted(&name.0));
+                let member = |(name, value): (Content, _)| {
+                    format!("{}:{}", name.quoted(), below(value, &name.0))
                 };
                 format!("{{{}}}", kept.map(member).collect::<Vec<_>>().join(","))
             },
@@ -206,20 +207,33 @@ fn canonical(text: &str, levels: usize, excepted: &[&[String]]) -> String {
             |items: Vec<&RawValue>| {
                 let items =
                     items.into_iter().zip(0..).map(|(item, n): (_, usize)| (item, n.to_string()));
-                let kept = items.filter(|(_, index)| is_kept(index));
-                let item = |(item, index): (_, String)| below(item, &index);
+                let kept = items.filter(|(_, index)| !is_excepted(index.as_bytes()));
+                let item = |(item, index): (_, String)| below(item, index.as_bytes());
                 format!("[{}]", kept.map(item).collect::<Vec<_>>().join(","))
             },
         ),
-        Some(b'"') => {
-            serde_json::from_str(text).map_or_else(|_| kept(), |content: String| quoted(&content))
-        }
+        Some(b'"') => serde_json::from_str(text).map_or_else(|_| kept(), |it: Content| it.quoted()),
         _ => kept(),
     }
 }
 
-fn quoted(content: &str) -> String {
-    serde_json::Value::from(content).to_string()
+/// The content of a string, perhaps with half a surrogate pair.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Content(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        json.deserialize_bytes(StringContent(|content: &[u8]| Self(content.to_vec())))
+    }
+}
+
+impl Content {
+    fn quoted(&self) -> String {
+        match str::from_utf8(&self.0) {
+            Ok(text) => serde_json::Value::from(text).to_string(),
+            Err(_) => format!("\"{}\"", self.0.escape_ascii()),
+        }
+    }
 }
 
 /// Calls a function with the content of a string. Half a surrogate pair becomes the three bytes that UTF-8 would have for
@@ -442,6 +456,9 @@ mod tests {
         ] {
             assert_eq!(key(pointers, record).as_deref(), Ok(expected), "{pointers:?}");
         }
+        let halves = r#"{"t":2,"\ud800":"\uD801\n","a":0}"#;
+        let expected = r#"{"a":0,"\xed\xa0\x80":"\xed\xa0\x81\n"}"#;
+        assert_eq!(key(&["/t"], halves).as_deref(), Ok(expected));
         assert_eq!(key(&["/t"], r#"{"t":1,"v":NaN}"#).as_deref(), Ok(r#"{"v":"\u0000NaN"}"#));
         assert_eq!(key(&["/t"], "{"), Err(Missing::JsonLines));
         assert_eq!(key(&["/t"], "{}}"), Err(Missing::BrokenJson));

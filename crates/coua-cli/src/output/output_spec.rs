@@ -116,9 +116,9 @@ impl Destinations {
         }
     }
 
-    /// The file with content that is appended to, if it is one.
+    /// The file, if it has content.
     pub(crate) fn begun(&self) -> Option<&Path> {
-        self.path().filter(|path| self.appends && has_content(path))
+        self.path().filter(|path| has_content(path))
     }
 
     /// The file, if it is one.

@@ -102,7 +102,7 @@ impl Pass {
         let spec = job.output_spec(used);
         let recorder = job.begin(&mut *filter, &profile, spec, &mut outputs)?;
         let counts = recorder.as_ref().map_or_else(Counts::default, |it| it.counts);
-        // The output of an interrupted run is already truncated to its last checkpoint.
+        // A new output is empty now, and that of an interrupted run ends at its last checkpoint.
         let begun = job.reading.has_begun_output(&job.to)?;
         let session = match session {
             Some(session) => session,

@@ -125,3 +125,68 @@ fn a_mark_alone_is_no_header() {
     let comma = run_with(b"\n,\n", ["dedup", "--csv", "url"]);
     comma.failed(2, "coua: standard input: no column \"url\" in the header (found none)\n");
 }
+
+/// A number that is the name of a column in one file is a place in the next, for every thread.
+#[test]
+fn a_header_says_nothing_about_the_next_file() {
+    let folder = Folder::new();
+    folder.file("named", "x,3\n1,a\n");
+    folder.file("unnamed", "p,q,r\ns,q,z\n");
+    folder.file("long", &format!("country,2021\n{}", "us,same\n".repeat(200_000)));
+    for threads in ["1", "4"] {
+        let both = run_in(&folder, &["dedup", "--csv", "3", "-j", threads, "named", "unnamed"]);
+        assert_eq!(both.good(), b"x,3\n1,a\np,q,r\ns,q,z\n");
+        folder.file("year", "country,2020\nfr,5\nde,6\n");
+        let lacking = run_in(&folder, &["dedup", "--csv", "2020", "-j", threads, "year", "long"]);
+        assert!(
+            lacking.stderr.contains("200,001 records without a key passed through"),
+            "{}",
+            lacking.stderr
+        );
+        assert_eq!(lacking.good().len(), 23 + folder.read("long").len());
+    }
+}
+
+/// Files are joined, each with its mark.
+#[test]
+fn a_mark_before_a_quoted_field_is_skipped_anywhere() {
+    let row = |name: &str| format!("\u{feff}\"{name}\nb\",1\n\"{name}2\",2\n");
+    let joined = ["p", "q", "r"].map(row).concat();
+    for threads in ["1", "3"] {
+        let run = run_with(joined.as_bytes(), ["dedup", "--csv", "1", "-j", threads]);
+        assert_eq!(run.good(), joined.as_bytes());
+    }
+    let text = "0,z\n\u{feff}#x,\"y\n1,a\n1,b\n";
+    let run = run_with(text.as_bytes(), ["dedup", "--csv", "1", "--comment", "#"]);
+    assert_eq!(run.good(), "0,z\n\u{feff}#x,\"y\n1,a\n".as_bytes());
+}
+
+/// They leave with the header, in whichever block it is.
+#[test]
+fn many_comments_before_a_further_header_leave_with_it() {
+    let folder = Folder::new();
+    folder.file("first", "#1\nid\n5\n");
+    folder.file("second", &format!("{}id\n5\n6\n", "# a comment\n".repeat(50_000)));
+    let dedup = ["dedup", "--csv", "id", "--comment", "#", "first"];
+    let both = run_in(&folder, &[&dedup[..], &["second"]].concat());
+    assert_eq!(both.good(), b"#1\nid\n5\n6\n");
+    let slowly =
+        "(echo '#2'; sleep 0.2; echo id; echo 6) | $COUA dedup --csv id --comment '#' first -";
+    assert_eq!(shell(folder.path(), slowly).good(), b"#1\nid\n5\n6\n");
+}
+
+#[test]
+fn a_run_that_goes_on_with_another_first_input_prints_no_second_header() {
+    let folder = Folder::new();
+    folder.file("b", "# b\nid,v\nb,1\n");
+    folder.file("a", "# a\nid,v\na,2\n");
+    for out in ["out", "out.gz"] {
+        let filter = format!("f-{out}");
+        let options =
+            ["dedup", "--csv", "id", "--comment", "#", "--resume", "--filter", &filter, "-o", out];
+        run_in(&folder, &[&options[..], &["b"]].concat()).good();
+        run_in(&folder, &[&options[..], &["a", "b"]].concat()).good();
+        let all = shell(folder.path(), &format!("zcat -f {out}")).text();
+        assert_eq!(all, "# b\nid,v\nb,1\na,2\n", "{out}");
+    }
+}
