@@ -143,7 +143,7 @@ fn a_header_says_nothing_about_the_next_file() {
             "{}",
             lacking.stderr
         );
-        assert_eq!(lacking.good().len(), 23 + folder.read("long").len());
+        assert_eq!(lacking.stdout.len(), 23 + folder.read("long").len());
     }
 }
 
