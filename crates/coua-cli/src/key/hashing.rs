@@ -119,10 +119,11 @@ impl Hashing {
     /// Finds and hashes the keys of all records. If missing keys are errors, stops at the first, and returns its place
     /// and the reason.
     fn hash_keys(&mut self, block: &Block, keys: &mut BlockKeys) -> Option<(usize, Missing)> {
-        let mut needs_header = false;
+        // Comments before a header belong to it.
+        let mut before_header = 0;
         if let Finder::Csv(columns) = &mut self.keys.finder {
             columns.use_places(block.columns.as_ref());
-            needs_header = columns.need_header();
+            before_header = if columns.need_header() { block.leading } else { 0 };
         }
         if let Some(times) = &mut self.keys.times {
             times.look_up();
@@ -132,10 +133,8 @@ impl Hashing {
         for (place, record) in block.records().enumerate() {
             let content = unmarked(self.format.content(record));
             let hash = || self.keys.hash(content, self.hasher).map_err(Reason::Missing);
-            let has_comment = comment.as_ref().is_some_and(|comment| content.starts_with(comment));
-            // Comments before a header belong to it.
-            let is_comment = has_comment && !(needs_header && place < block.leading);
-            let reason = why_missing(block, place, content, is_comment);
+            let comment = comment.as_deref().filter(|_| place >= before_header);
+            let reason = why_missing(block, place, content, comment);
             let found = reason.map_or_else(hash, Err);
             let key = found.as_ref().ok().map(|(hash, _)| *hash);
             let reason = match found {
@@ -160,8 +159,13 @@ impl Hashing {
 }
 
 /// The reason why the record at this place, with this content, has no key, whatever a finder would find in it.
-fn why_missing(block: &Block, place: usize, content: &[u8], is_comment: bool) -> Option<Reason> {
-    if is_comment {
+fn why_missing(
+    block: &Block,
+    place: usize,
+    content: &[u8],
+    comment: Option<&[u8]>,
+) -> Option<Reason> {
+    if comment.is_some_and(|comment| content.starts_with(comment)) {
         return Some(Reason::Comment);
     }
     if place < block.leading {

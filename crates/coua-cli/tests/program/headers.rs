@@ -132,7 +132,7 @@ fn a_header_says_nothing_about_the_next_file() {
     let folder = Folder::new();
     folder.file("named", "x,3\n1,a\n");
     folder.file("unnamed", "p,q,r\ns,q,z\n");
-    folder.file("long", &format!("country,2021\n{}", "us,same\n".repeat(200_000)));
+    folder.file("long", format!("country,2021\n{}", "us,same\n".repeat(200_000)));
     for threads in ["1", "4"] {
         let both = run_in(&folder, &["dedup", "--csv", "3", "-j", threads, "named", "unnamed"]);
         assert_eq!(both.good(), b"x,3\n1,a\np,q,r\ns,q,z\n");
@@ -166,7 +166,7 @@ fn a_mark_before_a_quoted_field_is_skipped_anywhere() {
 fn many_comments_before_a_further_header_leave_with_it() {
     let folder = Folder::new();
     folder.file("first", "#1\nid\n5\n");
-    folder.file("second", &format!("{}id\n5\n6\n", "# a comment\n".repeat(50_000)));
+    folder.file("second", format!("{}id\n5\n6\n", "# a comment\n".repeat(50_000)));
     let dedup = ["dedup", "--csv", "id", "--comment", "#", "first"];
     let both = run_in(&folder, &[&dedup[..], &["second"]].concat());
     assert_eq!(both.good(), b"#1\nid\n5\n6\n");
