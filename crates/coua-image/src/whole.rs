@@ -5,7 +5,10 @@ use std::io::{self, Read};
 use coua::window::Generations;
 use coua::{CuckooFilter, Load, LoadError, WhenFull};
 
-use super::{Body, HEAD_BYTES, Head, Hints, ListedHashes, MAGIC, MOST_NOTES, encode_notes};
+use super::{
+    Body, HEAD_BYTES, Head, Hints, ListedHashes, MAGIC, MOST_LISTED, MOST_NOTES, bad_field,
+    encode_notes,
+};
 
 /// Encodes a filter with these notes. Options that no snapshot has are a server's defaults.
 ///
@@ -19,8 +22,10 @@ pub fn encode(filter: &Generations, notes: &[u8]) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(reason));
     }
     let is_windowed = filter.window().is_some();
+    let template = filter.template();
+    let is_fixed = template.when_full() == WhenFull::Refuse || template.max_items() != u64::MAX;
     // Generations grow.
-    let grows = is_windowed || filter.template().when_full() != WhenFull::Refuse;
+    let grows = is_windowed || !is_fixed;
     let head = Head {
         body: if is_windowed { Body::Windowed } else { Body::Filter },
         hasher: filter.hasher(),
@@ -48,7 +53,10 @@ pub fn decode(mut bytes: &[u8]) -> Result<Generations, LoadError> {
     let head = Head::decode(&head)?;
     head.read_notes(&mut bytes)?;
     if head.body == Body::Hashes {
-        return filter_of(&ListedHashes::read(bytes)?, &head);
+        let list = ListedHashes::read(&mut bytes)?;
+        let capacity = u32::try_from(list.capacity).unwrap_or(u32::MAX);
+        let is_whole = capacity as usize <= MOST_LISTED && bytes.is_empty();
+        return if is_whole { filter_of(&list, &head) } else { bad_field("capacity", capacity) };
     }
     Load::new().key(head.secret()).bytes(bytes)
 }
@@ -92,6 +100,20 @@ mod tests {
                 assert!(decode(&bytes[..end]).is_err(), "{end}");
             }
         }
+    }
+
+    #[test]
+    fn a_list_of_a_large_filter_is_refused() {
+        let list = |capacity| {
+            let hints = Hints { bucket_size: 2, max_iterations: 20, expansion: 1 };
+            let hasher = KeyHasher::SipHash13 { key: [7; 16] };
+            let head = Head { body: Body::Hashes, hasher, hints, removed: 0, note_bytes: 0 };
+            let words = vec![0; crate::HashLayout::of(64, 0).words()];
+            [head.encode(), ListedHashes::encode(capacity, 64, 0, &words)].concat()
+        };
+        assert_eq!(decode(&list(4096)).unwrap().len(), 0);
+        assert!(decode(&[list(4096), vec![0]].concat()).is_err());
+        assert!([4097, u64::MAX].iter().all(|capacity| decode(&list(*capacity)).is_err()));
     }
 
     #[test]

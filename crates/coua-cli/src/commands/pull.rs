@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 /// as it was when requested: a record that was added before the pull began is in the file; one that was added
 /// meanwhile may be.
 ///
-/// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. Sending a shard
+/// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. Shards with a
+/// window of items cannot be pulled, nor those with --when-full stop that hold more than one of them may. Sending a shard
 /// blocks a server as long as DUMP does: use a replica if the filter is large.
 #[derive(clap::Args, Debug)]
 pub(crate) struct PullArgs {

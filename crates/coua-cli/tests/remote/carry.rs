@@ -366,8 +366,16 @@ fn windows_are_made_and_carried(kind: Kind) {
     assert!(said.contains("cannot be merged"), "items of two shards have no common past: {said}");
     let said = refusal(&["add", &address(&server, "plain"), "--window", "4h", "--when-full=stop"]);
     assert!(said.contains("is not available with a window"), "{said}");
-    let file = folder.join("last.coua");
-    run(["add", &file, "--window", "4h", "--window-by", "last"]).good();
-    let said = refusal(&["push", &file, &address(&server, "last")]);
-    assert!(said.contains("cannot hold a filter with --window-by last"), "{said}");
+    for (name, option, value) in [("last", "--window-by", "last"), ("given", "--time-field", "1")] {
+        let file = folder.join(name);
+        run(["add", &file, "--window", "4h", option, value]).good();
+        let said = refusal(&["push", &file, &address(&server, name)]);
+        let words = "cannot hold a filter with --time-field or --window-by last";
+        assert!(said.contains(words), "{said}");
+    }
+    let (file, at) = (folder.join("fixed"), address(&server, "fixed"));
+    run(["add", &file, "--when-full", "stop", "--capacity", "1000"]).good();
+    run(["push", &file, &at]).good();
+    let info = run(["info", &at]).text();
+    assert!(info.contains("stop"), "{info}");
 }

@@ -152,12 +152,17 @@ fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
     let numbers: Vec<String> = (0..300_000).map(|number| number.to_string()).collect();
     let text = numbers.join("\n") + "\n";
     let file = folder.file("in", &text);
-    for (name, command) in [("dedup", &["dedup", "--filter"][..]), ("add", &["add"])] {
-        let at = address(&server, &format!("{name}?shards=2"));
-        let options = ["--when-full", "stop", "--capacity", "5000"];
-        let full = run([command, &[at.as_str(), file.as_str()], &options].concat());
+    let fixed = &["--when-full", "stop", "--capacity", "5000"][..];
+    let [dedup, add] = [&["dedup", "--filter"][..], &["add"]];
+    for (name, command, options) in
+        [("dedup", dedup, fixed), ("add", add, fixed), ("dedup", dedup, &[]), ("add", add, &[])]
+    {
+        let at = address(&server, &format!("{name}-{}?shards=2", options.len()));
+        let limit = if options.is_empty() { "64kb" } else { "0" };
+        server.client().good(&format!("CONFIG SET coua.key-memory-limit {limit}"));
+        let full = run([command, &[at.as_str(), file.as_str()], options].concat());
         assert_eq!(full.code, Some(3), "{}", full.stderr);
-        let words = format!("is full; stopped at {file}: record ");
+        let words = format!("is full, or at a limit of memory; stopped at {file}: record ");
         let place = full.stderr.find(&words).unwrap_or_else(|| panic!("{}", full.stderr));
         let number = full.stderr[place + words.len()..].split(' ').next().unwrap();
         let recorded = run_with(text.as_bytes(), ["check", &at]).text();

@@ -21,7 +21,7 @@ pub(crate) const FORM: &str = "valkey://[USER:PASSWORD@]HOST[:PORT]/NAME[?shards
 /// The address of a filter on a server.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Address {
-    scheme: String,
+    pub(super) scheme: String,
     /// The server, or a node of its cluster: `host:port`.
     pub(super) node: String,
     /// The password, with the user's name before it if there is one; empty if none is given.
@@ -100,10 +100,6 @@ impl Address {
         Ok(address)
     }
 
-    pub(super) fn has_tls(&self) -> bool {
-        matches!(self.scheme.as_str(), "valkeys" | "rediss")
-    }
-
     /// Takes the options.
     fn take(&mut self, options: &str) -> Result<(), String> {
         let mut given = Vec::new();
@@ -157,12 +153,12 @@ mod tests {
     fn addresses_are_understood() {
         let address = parse("valkey://h/seen").unwrap();
         assert_eq!((address.node.as_str(), address.shards), ("h:6379", None));
-        assert!(address.login.is_empty() && !address.has_tls());
+        assert!(address.login.is_empty());
         let address = parse("rediss://me:p%40ss@[::1]:7000/a%20b?shards=64&retry=0.5").unwrap();
         assert_eq!(address.node, "[::1]:7000");
         assert_eq!(address.login, ["me", "p@ss"]);
         assert_eq!((address.name.as_str(), address.shards), ("a b", Some(64)));
-        assert!(address.has_tls());
+        assert_eq!(address.scheme, "rediss");
         assert_eq!(address.patience, Duration::from_millis(500));
         assert_eq!(address.to_string(), "rediss://[::1]:7000/a b?shards=64");
         let address = parse("redis://:secret@h/x").unwrap();

@@ -107,7 +107,7 @@ fn connect(address: &Address, node: &str, left: TimeLeft) -> io::Result<Box<dyn 
     socket.set_read_timeout(Some(TURN))?;
     socket.set_write_timeout(Some(TURN))?;
     let socket = BoundedSocket { socket, left };
-    if address.has_tls() {
+    if matches!(address.scheme.as_str(), "valkeys" | "rediss") {
         return Ok(Box::new(StreamOwned::new(tls(node)?, socket)));
     }
     Ok(Box::new(socket))

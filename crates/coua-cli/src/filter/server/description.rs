@@ -141,11 +141,11 @@ impl Description {
         let bits = reals(shards, "Hash bits");
         let figures = FilterFigures {
             items: total(shards, |shard| whole(shard, "Number of items inserted"))?,
-            load: reals(shards, "Load").map(mean),
+            load: reals(shards, "Load").as_deref().map(mean),
             memory_bytes: total(shards, |shard| whole(shard, "Size"))?,
             hash_bits: bits.map(|bits| bits.into_iter().fold(f64::INFINITY, f64::min)),
             // A lookup goes to one shard only.
-            false_positive_rate: reals(shards, "Error rate").map(mean),
+            false_positive_rate: reals(shards, "Error rate").as_deref().map(mean),
             ..FilterFigures::default()
         };
         Some(Self {
@@ -202,9 +202,8 @@ fn reals(shards: &[Value], field: &str) -> Option<Vec<f64>> {
     shards.iter().map(real).collect()
 }
 
-fn mean(values: Vec<f64>) -> f64 {
-    let count = values.len() as f64;
-    values.into_iter().sum::<f64>() / count
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::filter::Address;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
 use coua::LoadError;
-use coua::window::{AgeFrom, Generations};
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua_image as image;
 
 /// Dumps the filter in one command: the server executes nothing else meanwhile, so the dump is consistent. Numbers are
@@ -58,9 +58,11 @@ pub(crate) fn push(
         let reason = "a filter file cannot be spread over shards, because it holds hashes, not items; drop ?shards=N";
         return Err(Failure::at(address, reason));
     }
-    if pushed.window().is_some_and(|window| window.age_from() == AgeFrom::LastSeen) {
-        let reason = "cannot hold a filter with --window-by last: on a server a record's age counts from when it was \
-                      first seen";
+    let counts_otherwise =
+        |it: Window| it.age_from() == AgeFrom::LastSeen || it.clock() == Clock::Given;
+    if pushed.window().is_some_and(counts_otherwise) {
+        let reason = "cannot hold a filter with --time-field or --window-by last: on a server a record's age counts from \
+                      when it first arrived";
         return Err(Failure::at(address, reason));
     }
     let note = |keys: &KeySpec| image::encode_note(KeySpec::NOTE.as_bytes(), &keys.to_note());

@@ -313,10 +313,8 @@ fn node_of(value: &Value, reporter: &str) -> Option<String> {
 /// The keys that a filter is spread over: `name` alone, or `{name:0}` to `{name:N-1}`. Each of these has its own hash
 /// tag, so a cluster spreads them over all of its slots. An item belongs to the same shard as with `--shard`.
 fn keys_of(name: &str, shards: Option<u32>) -> Vec<String> {
-    match shards {
-        None => vec![name.to_owned()],
-        Some(shards) => (0..shards).map(|number| key(name, number)).collect(),
-    }
+    let of_shards = |shards| (0..shards).map(|number| key(name, number)).collect();
+    shards.map_or_else(|| vec![name.to_owned()], of_shards)
 }
 
 /// The key of a shard.

@@ -166,7 +166,10 @@ impl RunFilter for ServerFilter {
         all.for_each(|(_, key)| behind.push(key));
         self.remove(&behind);
         let remedy = "make room with `coua remove`, then continue from that record";
-        Err(Stop::Full { nth, no_room: NoRoom { why: "is full".to_owned(), remedy } })
+        Err(Stop::Full {
+            nth,
+            no_room: NoRoom { why: "is full, or at a limit of memory".to_owned(), remedy },
+        })
     }
 
     fn sync_is_due(&self) -> bool {
@@ -190,10 +193,10 @@ impl RunFilter for ServerFilter {
     /// Lost connections and their possible effects.
     fn doubts(&self, op: Op) -> Option<String> {
         let consequence = match op {
-            Op::Dedup => "which were printed whether seen before or not",
-            Op::Add => "each of which may have one copy too many",
-            Op::AddNew => "which are in the filter",
-            Op::Remove => "each of which may have lost two copies; the last reply counts",
+            Op::Dedup => "which count as new whether seen before or not",
+            Op::Add => "each of which may be in the filter more often than added",
+            Op::AddNew => "which may be in the filter",
+            Op::Remove => "each of which may have lost more than one copy; the last reply counts",
             Op::Check | Op::Count => return None,
         };
         let (name, records) = (&self.filter.address, grouped(self.filter.in_doubt));
@@ -433,7 +436,9 @@ impl RemoteFilter {
 fn numbers(reply: &Value, op: Op, wanted: usize) -> Result<Vec<i64>, String> {
     let least = if op.inserts() { FULL } else { 0 };
     let most = if op == Op::Count { i64::MAX } else { 1 };
-    let number = |value: &Value| value.int().filter(|number| (least..=most).contains(number));
+    // An error is why this key has no room, such as a limit of memory.
+    let number = |value: &Value| value.int().or(matches!(value, Value::Error(_)).then_some(FULL));
+    let number = |value: &Value| number(value).filter(|number| (least..=most).contains(number));
     let numbers: Option<Vec<_>> = reply.elements().unwrap_or_default().iter().map(number).collect();
     let fitting = numbers.filter(|numbers| numbers.len() == wanted);
     fitting.ok_or_else(|| "the server sent a reply that does not fit the command".to_owned())
