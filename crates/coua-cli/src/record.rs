@@ -31,11 +31,6 @@ impl RecordFormat {
         }
     }
 
-    /// Whether these first bytes of an input belong to no record: a byte order mark before CSV.
-    pub(crate) fn is_mark(&self, bytes: &[u8]) -> bool {
-        matches!(self, Self::CsvLine { .. }) && bytes == MARK
-    }
-
     /// What to write between two records if the first lacks its separator.
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
@@ -70,14 +65,13 @@ impl RecordFormat {
     }
 }
 
-/// Content without a byte order mark at its beginning, which is not part of a key.
+/// Content without the byte order marks at its beginning, which are not part of a key.
 #[inline]
-pub(crate) fn unmarked(content: &[u8]) -> &[u8] {
-    match content {
-        // Most contents differ in the first byte.
-        [first, ..] if *first != MARK[0] => content,
-        _ => content.strip_prefix(&MARK).unwrap_or(content),
+pub(crate) fn unmarked(mut content: &[u8]) -> &[u8] {
+    while let Some(rest) = content.strip_prefix(&MARK) {
+        content = rest;
     }
+    content
 }
 
 /// Finds the ends of records in bytes that arrive in pieces.
@@ -194,10 +188,10 @@ impl Quotes {
         while at < bytes.len() {
             let mut rest = &bytes[at..];
             if self.place == QuoteState::RecordStart {
+                rest = unmarked(rest);
                 if MARK.starts_with(rest) {
                     return at;
                 }
-                rest = unmarked(rest);
                 if self.comment.as_ref().is_some_and(|comment| rest.starts_with(comment)) {
                     self.place = QuoteState::Comment;
                 } else if self.comment.as_ref().is_some_and(|comment| comment.starts_with(rest)) {
@@ -533,9 +527,9 @@ mod tests {
         }
         // A part of one is the beginning of a field.
         assert_eq!(ends_in_pieces(&CSV, b"\xef\xbb\"x\ny\"\n", 1), [5, 8]);
-        // A record in the middle may have one, for files are joined; a second one is content.
+        // A record in the middle may have one, for files are joined, or more.
         assert_eq!(ends_in_pieces(&CSV, b"a\n\xef\xbb\xbf\"\n\"\n", 1), [2, 9]);
-        assert_eq!(ends_in_pieces(&CSV, b"a\n\xef\xbb\xbf\xef\xbb\xbf\"\n", 1), [2, 10]);
+        assert_eq!(ends_in_pieces(&CSV, b"a\n\xef\xbb\xbf\xef\xbb\xbf\"\n\"\n", 1), [2, 12]);
     }
 
     #[test]

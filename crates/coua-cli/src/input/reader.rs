@@ -232,7 +232,7 @@ impl BlockReader {
     /// Makes a record of the remaining bytes, unless they are only the mark before the first record.
     fn end_of_input(&self, current: &Current, block: &mut Block, filled: usize) {
         let is_first = current.records == 0 && block.ends.is_empty();
-        let is_mark = is_first && self.format.is_mark(&block.bytes[..filled]);
+        let is_mark = is_first && unmarked(&block.bytes[..filled]).is_empty();
         let filled = filled - self.format.cut_separator(&block.bytes[block.size()..filled]);
         if filled > block.size() && !is_mark {
             block.ends.push(filled);

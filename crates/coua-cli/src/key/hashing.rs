@@ -123,7 +123,8 @@ impl Hashing {
         let mut before_header = 0;
         if let Finder::Csv(columns) = &mut self.keys.finder {
             columns.use_places(block.columns.as_ref());
-            before_header = if columns.need_header() { block.leading } else { 0 };
+            let has_header = columns.need_header() || block.header_again.is_some();
+            before_header = if has_header { block.leading } else { 0 };
         }
         if let Some(times) = &mut self.keys.times {
             times.look_up();

@@ -4,7 +4,7 @@ use super::compress::{Compressor, Drain, FRAME, OutputCompression};
 use super::output_spec::{Destination, OutputSpec};
 use crate::input::last_bytes;
 use crate::platform::{self, Identity};
-use crate::record::RecordFormat;
+use crate::record::{MARK, RecordFormat, unmarked};
 use crate::runs::Place;
 use crate::terminal::{Failure, Result, Stream, counted, grouped, message};
 use coua_store::Folder;
@@ -118,12 +118,14 @@ impl Output {
         }
         self.file.seek(SeekFrom::End(0)).map_err(|error| Failure::io(&self.name, &error))?;
         let end = self.separator.bytes();
-        let last = last_bytes(path, end.len()).map_err(|error| {
+        let most = end.len().max(MARK.len() + 1);
+        let last = last_bytes(path, most).map_err(|error| {
             let reason = message::reason(&error);
             let text = format_args!("cannot be appended to: {reason}; choose another output");
             Failure::at(&self.name, text)
         })?;
-        let lacks_end = !last.is_empty() && last != end;
+        // A mark alone is no record.
+        let lacks_end = !unmarked(&last).is_empty() && !last.ends_with(end);
         if lacks_end { self.write_separator() } else { Ok(()) }
     }
 

@@ -156,6 +156,9 @@ fn a_mark_before_a_quoted_field_is_skipped_anywhere() {
         let run = run_with(joined.as_bytes(), ["dedup", "--csv", "1", "-j", threads]);
         assert_eq!(run.good(), joined.as_bytes());
     }
+    let twice = "id\n\u{feff}\u{feff}\"a\nb\"\n\"a\nb\"\n";
+    let run = run_with(twice.as_bytes(), ["dedup", "--csv", "id"]);
+    assert_eq!(run.good(), "id\n\u{feff}\u{feff}\"a\nb\"\n".as_bytes());
     let text = "0,z\n\u{feff}#x,\"y\n1,a\n1,b\n";
     let run = run_with(text.as_bytes(), ["dedup", "--csv", "1", "--comment", "#"]);
     assert_eq!(run.good(), "0,z\n\u{feff}#x,\"y\n1,a\n".as_bytes());
@@ -188,5 +191,19 @@ fn a_run_that_goes_on_with_another_first_input_prints_no_second_header() {
         run_in(&folder, &[&options[..], &["a", "b"]].concat()).good();
         let all = shell(folder.path(), &format!("zcat -f {out}")).text();
         assert_eq!(all, "# b\nid,v\nb,1\na,2\n", "{out}");
+    }
+}
+
+#[test]
+fn a_mark_alone_is_no_record() {
+    let folder = Folder::new();
+    folder.file("mark", "\u{feff}");
+    folder.file("in", "id,v\n1,a\n");
+    for options in [&["--csv", "id"][..], &["--csv", "1"], &["--tsv", "1"], &[]] {
+        let all = run_in(&folder, &[&["dedup"], options, &["mark", "in"]].concat()).good();
+        assert_eq!(all, b"id,v\n1,a\n", "{options:?}");
+        folder.file("out", "\u{feff}");
+        run_in(&folder, &[&["dedup", "-o", "out", "--append"], options, &["in"]].concat()).good();
+        assert_eq!(folder.read("out"), "\u{feff}id,v\n1,a\n".as_bytes(), "{options:?}");
     }
 }
