@@ -204,8 +204,8 @@ struct KeyArgs {
     /// a header: it is printed once and is not a record; records equal to it are skipped. If records are printed, all
     /// headers must be equal. Numbers count from 1; `2-4` and `4-` are ranges. A name in the header wins over a number;
     /// `=2020` is always a name; `id[2]` is the second column called id. With numbers only, no header is expected, unless
-    /// a number is too high for the first record and is a name in it. Empty lines and a line such as `sep=;` may precede
-    /// the header. With `*` the key is the whole row by its values; no header is expected.
+    /// a number is too high for the first record and is a name in it. Empty lines and a line such as `sep=;` before the
+    /// header, or the first row, are no records. With `*` the key is the whole row by its values; no header is expected.
     #[arg(long, value_name = "COLUMNS", group = "finder", allow_hyphen_values = true)]
     csv: Vec<String>,
 

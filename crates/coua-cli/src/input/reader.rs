@@ -257,9 +257,10 @@ impl BlockReader {
                 let room = headers.columns.make_room(end - start);
                 room.map_err(|_| no_memory(&current.name, end - start - 1))?;
                 current.is_begun = true;
+                let record = unmarked(record);
                 if let Some((places, header)) = headers.take(&current.name, record)? {
                     current.columns = Some(places.into());
-                    current.header = Some(unmarked(record).into());
+                    current.header = Some(record.into());
                     block.header = header;
                     block.leading += 1;
                 }

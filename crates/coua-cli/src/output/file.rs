@@ -4,7 +4,7 @@ use super::compress::{Compressor, Drain, FRAME, OutputCompression};
 use super::output_spec::{Destination, OutputSpec};
 use crate::input::last_bytes;
 use crate::platform::{self, Identity};
-use crate::record::{MARK, RecordFormat, unmarked};
+use crate::record::{RecordFormat, unmarked};
 use crate::runs::Place;
 use crate::terminal::{Failure, Result, Stream, counted, grouped, message};
 use coua_store::Folder;
@@ -13,6 +13,9 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::mem;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+
+/// A file with fewer bytes may consist of byte order marks.
+const MOST_MARKS: usize = 64;
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 * 1024;
@@ -118,14 +121,15 @@ impl Output {
         }
         self.file.seek(SeekFrom::End(0)).map_err(|error| Failure::io(&self.name, &error))?;
         let end = self.separator.bytes();
-        let most = end.len().max(MARK.len() + 1);
+        let most = end.len().max(MOST_MARKS);
         let last = last_bytes(path, most).map_err(|error| {
             let reason = message::reason(&error);
             let text = format_args!("cannot be appended to: {reason}; choose another output");
             Failure::at(&self.name, text)
         })?;
-        // A mark alone is no record.
-        let lacks_end = !unmarked(&last).is_empty() && !last.ends_with(end);
+        // Marks alone are no record.
+        let has_record = last.len() == most || !unmarked(&last).is_empty();
+        let lacks_end = has_record && !last.ends_with(end);
         if lacks_end { self.write_separator() } else { Ok(()) }
     }
 

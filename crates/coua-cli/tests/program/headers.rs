@@ -159,6 +159,9 @@ fn a_mark_before_a_quoted_field_is_skipped_anywhere() {
     let twice = "id\n\u{feff}\u{feff}\"a\nb\"\n\"a\nb\"\n";
     let run = run_with(twice.as_bytes(), ["dedup", "--csv", "id"]);
     assert_eq!(run.good(), "id\n\u{feff}\u{feff}\"a\nb\"\n".as_bytes());
+    let named = "\u{feff}\u{feff}\"x,y\",id\n1,A\n2,B\n1,B\n";
+    let run = run_with(named.as_bytes(), ["dedup", "--csv", "id"]);
+    assert_eq!(run.good(), &named.as_bytes()[..named.len() - 4]);
     let text = "0,z\n\u{feff}#x,\"y\n1,a\n1,b\n";
     let run = run_with(text.as_bytes(), ["dedup", "--csv", "1", "--comment", "#"]);
     assert_eq!(run.good(), "0,z\n\u{feff}#x,\"y\n1,a\n".as_bytes());
@@ -199,11 +202,18 @@ fn a_mark_alone_is_no_record() {
     let folder = Folder::new();
     folder.file("mark", "\u{feff}");
     folder.file("in", "id,v\n1,a\n");
+    folder.file("out", "a\u{feff}\u{feff}");
+    let append = ["dedup", "-o", "out", "--append", "--delimiter"];
+    run_in(&folder, &[&append[..], &["ABCDEF", "in"]].concat()).good();
+    assert_eq!(folder.read("out"), "a\u{feff}\u{feff}ABCDEFid,v\n1,a\nABCDEF".as_bytes());
     for options in [&["--csv", "id"][..], &["--csv", "1"], &["--tsv", "1"], &[]] {
         let all = run_in(&folder, &[&["dedup"], options, &["mark", "in"]].concat()).good();
         assert_eq!(all, b"id,v\n1,a\n", "{options:?}");
-        folder.file("out", "\u{feff}");
-        run_in(&folder, &[&["dedup", "-o", "out", "--append"], options, &["in"]].concat()).good();
-        assert_eq!(folder.read("out"), "\u{feff}id,v\n1,a\n".as_bytes(), "{options:?}");
+        for marks in ["\u{feff}", "\u{feff}\u{feff}"] {
+            folder.file("out", marks);
+            run_in(&folder, &[&["dedup", "-o", "out", "--append"], options, &["in"]].concat())
+                .good();
+            assert_eq!(folder.read("out"), format!("{marks}id,v\n1,a\n").as_bytes(), "{options:?}");
+        }
     }
 }
