@@ -22,8 +22,12 @@ pub fn encode(filter: &Generations, notes: &[u8]) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(reason));
     }
     let is_windowed = filter.window().is_some();
-    let template = filter.template();
-    let is_fixed = template.when_full() == WhenFull::Refuse || template.max_items() != u64::MAX;
+    let is_fixed = match filter.template().when_full() {
+        WhenFull::Refuse => true,
+        WhenFull::Grow => filter.template().max_items() != u64::MAX,
+        // It grows, beyond the limit of its rate too.
+        _ => false,
+    };
     // Generations grow.
     let grows = is_windowed || !is_fixed;
     let head = Head {
@@ -63,10 +67,13 @@ pub fn decode(mut bytes: &[u8]) -> Result<Generations, LoadError> {
 
 /// The filter of a list of hashes.
 fn filter_of(list: &ListedHashes, head: &Head) -> Result<Generations, LoadError> {
-    let when_full = if head.hints.expansion > 0 { WhenFull::Grow } else { WhenFull::Refuse };
-    let builder = CuckooFilter::builder().hasher(head.hasher).when_full(when_full);
     let capacity = list.capacity.max(list.len as u64);
-    let filter = builder.capacity(capacity).hash_bits(list.bits.into()).build();
+    let builder = CuckooFilter::builder().hasher(head.hasher).capacity(capacity);
+    let builder = match head.hints.expansion {
+        0 => builder.when_full(WhenFull::Refuse).max_items(capacity),
+        _ => builder.when_full(WhenFull::Grow),
+    };
+    let filter = builder.hash_bits(list.bits.into()).build();
     let mut filter = filter.map_err(io::Error::other)?;
     filter.insert_batch(&list.hashes().collect::<Vec<_>>()).map_err(io::Error::other)?;
     Ok(filter.into())

@@ -161,9 +161,18 @@ impl Pass {
         match synced {
             Ok(synced) => Ok(Self { synced, ..self }),
             Err(failure) => {
+                self.say_doubts();
                 self.filter.roll_back();
                 Err(failure)
             }
+        }
+    }
+
+    /// Says for which records it is uncertain what a server has done.
+    fn say_doubts(&self) {
+        let doubts = self.filter.doubts(self.job.op);
+        if let Some(note) = doubts {
+            self.job.running.verbosity.say(note);
         }
     }
 
@@ -180,7 +189,7 @@ impl Pass {
             // A signal may have ended the wait for the server.
             return Err(Failure::ending(Exit::Error.or_signal(), &self.profile.name, left));
         }
-        self.filter.doubts(op).iter().for_each(|note| self.job.running.verbosity.say(note));
+        self.say_doubts();
         let refusal = self.refusal();
         let is_early = matches!(self.outcome, Outcome::Full { .. }) || caught_signal().is_some();
         let how = if is_early { resume::RunEnd::Early } else { resume::RunEnd::Whole };

@@ -23,6 +23,7 @@ on_both!(
     what_cannot_be_pushed_is_refused,
     the_rights_to_the_key_are_enough,
     shards_with_different_keys_are_refused,
+    what_a_filter_does_when_full_is_carried,
     windows_are_made_and_carried,
     processes_that_create_shards_at_once_agree_on_the_key,
 );
@@ -366,16 +367,35 @@ fn windows_are_made_and_carried(kind: Kind) {
     assert!(said.contains("cannot be merged"), "items of two shards have no common past: {said}");
     let said = refusal(&["add", &address(&server, "plain"), "--window", "4h", "--when-full=stop"]);
     assert!(said.contains("is not available with a window"), "{said}");
-    for (name, option, value) in [("last", "--window-by", "last"), ("given", "--time-field", "1")] {
+    let others: [(&str, &[&str]); 3] = [
+        ("last", &["--window-by", "last"]),
+        ("given", &["--time-field", "1"]),
+        ("stops", &["--when-full", "stop", "--capacity", "1000"]),
+    ];
+    for (name, options) in others {
         let file = folder.join(name);
-        run(["add", &file, "--window", "4h", option, value]).good();
+        run([&["add", &file, "--window", "4h"], options].concat()).good();
         let said = refusal(&["push", &file, &address(&server, name)]);
-        let words = "cannot hold a filter with --time-field or --window-by last";
-        assert!(said.contains(words), "{said}");
+        assert!(said.contains("cannot hold a window with --time-field, "), "{said}");
     }
-    let (file, at) = (folder.join("fixed"), address(&server, "fixed"));
-    run(["add", &file, "--when-full", "stop", "--capacity", "1000"]).good();
-    run(["push", &file, &at]).good();
-    let info = run(["info", &at]).text();
-    assert!(info.contains("stop"), "{info}");
+}
+
+fn what_a_filter_does_when_full_is_carried(kind: Kind) {
+    let (server, folder) = (Server::start(kind), Folder::new());
+    for (name, options, when_full) in
+        [("fixed", &["--when-full", "stop"][..], "stop"), ("rated", &["--rate", "0.001"], "grow")]
+    {
+        let (file, at) = (folder.join(name), address(&server, name));
+        run([&["add", &file, "--capacity", "1000"], options].concat()).good();
+        run(["push", &file, &at]).good();
+        let info = run(["info", "--json", &at]).text();
+        assert!(info.contains(&format!("\"when_full\": \"{when_full}\"")), "{info}");
+    }
+    server.client().good("CF.RESERVE hundred 100 EXPANSION 0");
+    let (file, key) = (folder.join("hundred"), folder.join("key3"));
+    run(["pull", &address(&server, "hundred"), &file, "--secret", &key]).good();
+    let numbers: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
+    let full = run_with(numbers.join("\n").as_bytes(), ["add", &file, "--secret", &key]);
+    assert_eq!(full.code, Some(3), "{}", full.stderr);
+    assert!(full.stderr.contains("holds 100 items"), "{}", full.stderr);
 }

@@ -102,14 +102,9 @@ impl Address {
 
     /// Takes the options.
     fn take(&mut self, options: &str) -> Result<(), String> {
-        let mut given = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             let wrong = |expected: &str| format!("has {name}={value}; {expected}");
-            if given.contains(&name) {
-                return Err(format!("has {name} twice; drop one"));
-            }
-            given.push(name);
             match name {
                 "shards" => {
                     let number = value.parse().ok().filter(|it| (1..=SLOTS.into()).contains(it));
@@ -188,7 +183,6 @@ mod tests {
             ("valkey://h/a?shards=0", "expected a number from 1 to 16384"),
             ("valkey://h/a?shards=x", "expected a number from 1 to 16384"),
             ("valkey://h/a?shard=2", "expected shards or retry"),
-            ("valkey://h/a?shards=2&retry=1&shards=3", "has shards twice"),
             ("valkey://h?shards=2/x", "names no filter"),
             ("valkey://h/%ff", "not UTF-8"),
         ] {

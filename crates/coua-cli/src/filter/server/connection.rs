@@ -28,6 +28,8 @@ const HICCUP: Duration = Duration::from_secs(5);
 const TURN: Duration = Duration::from_millis(500);
 /// The time that a server gets for each byte, however slow the line.
 const PER_BYTE: Duration = Duration::from_micros(30);
+/// The time that a server gets to prepare a long reply, for each byte that it may have.
+const BEFORE_BYTE: Duration = Duration::from_nanos(10);
 /// The most bytes of a reply: that to CLUSTER SLOTS, with each slot a separate range with a replica. Replies about keys
 /// and filters have a few kB.
 pub(super) const MOST_BYTES: u64 = 4 << 20;
@@ -228,7 +230,7 @@ impl Connection {
     pub(super) fn receive(&mut self, most_bytes: u64) -> Result<Value, LinkError> {
         // A reply that may be longer may also take longer to begin.
         let longer = most_bytes.saturating_sub(MOST_BYTES) as f64;
-        self.left.set(self.answering + PER_BYTE.mul_f64(longer));
+        self.left.set(self.answering + BEFORE_BYTE.mul_f64(longer));
         let mut input = (&mut self.stream).take(most_bytes);
         match Value::read(&mut input, DEEPEST) {
             Ok(Value::Error(text)) => Err(LinkError::of(&text)),

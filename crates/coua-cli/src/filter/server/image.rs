@@ -4,7 +4,7 @@
 
 use super::connection::Value;
 use super::requests::{RemoteFilter, Request};
-use crate::filter::Address;
+use crate::filter::{Address, OnFull};
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
 use coua::LoadError;
@@ -58,11 +58,12 @@ pub(crate) fn push(
         let reason = "a filter file cannot be spread over shards, because it holds hashes, not items; drop ?shards=N";
         return Err(Failure::at(address, reason));
     }
-    let counts_otherwise =
+    let stops = OnFull::of(pushed.template()) == OnFull::Stop;
+    let has_other_age =
         |it: Window| it.age_from() == AgeFrom::LastSeen || it.clock() == Clock::Given;
-    if pushed.window().is_some_and(counts_otherwise) {
-        let reason = "cannot hold a filter with --time-field or --window-by last: on a server a record's age counts from \
-                      when it first arrived";
+    if pushed.window().is_some_and(|window| stops || has_other_age(window)) {
+        let reason = "cannot hold a window with --time-field, --window-by last or --when-full stop: on a server a record's \
+                      age counts from when it first arrived, and the filter grows";
         return Err(Failure::at(address, reason));
     }
     let note = |keys: &KeySpec| image::encode_note(KeySpec::NOTE.as_bytes(), &keys.to_note());

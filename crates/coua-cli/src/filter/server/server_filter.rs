@@ -160,9 +160,11 @@ impl RunFilter for ServerFilter {
             return Err(Stop::Lost { failure, unanswered });
         }
         let Some(nth) = full else { return Ok(()) };
+        let before: HashSet<_> = keys.iter().take(nth).collect();
         let mut behind = Parts::default();
         let may_be_in = |number: &Option<i64>| matches!(number, None | Some(1));
         let all = zip(&given, keys.iter()).skip(nth).filter(|(number, _)| may_be_in(number));
+        let all = all.filter(|(number, key)| number.is_some() || !before.contains(key));
         all.for_each(|(_, key)| behind.push(key));
         self.remove(&behind);
         let remedy = "make room with `coua remove`, then continue from that record";
