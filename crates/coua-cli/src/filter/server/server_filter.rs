@@ -164,6 +164,7 @@ impl RunFilter for ServerFilter {
         let mut behind = Parts::default();
         let may_be_in = |number: &Option<i64>| matches!(number, None | Some(1));
         let all = zip(&given, keys.iter()).skip(nth).filter(|(number, _)| may_be_in(number));
+        // A key without an answer that also stands before the refused one is printed, and stays.
         let all = all.filter(|(number, key)| number.is_some() || !before.contains(key));
         all.for_each(|(_, key)| behind.push(key));
         self.remove(&behind);
