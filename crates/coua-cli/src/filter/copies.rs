@@ -23,10 +23,11 @@ use coua::window::When;
 use coua::{
     BatchFull, CuckooFilter, Filter, Full, FullReason, IfPresent, Insertion, KeyHash, KeyHasher,
 };
-use std::iter::{repeat, zip};
-use std::mem;
+use std::iter::{self, repeat, zip};
 use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{mem, thread};
 
 /// The record that passes, of several with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,12 +179,29 @@ impl Copies {
     }
 
     /// The second pass. Returns an error if there is no room to prepare it.
-    pub(crate) fn second_pass(self: Arc<Self>, known: Known) -> Result<CopiesPass> {
-        for mut shard in self.all() {
-            shard.find_last(self.plan).map_err(|full| nothing_printed(&NoRoom::of(&full)))?;
-        }
+    pub(crate) fn second_pass(
+        self: Arc<Self>,
+        known: Known,
+        threads: NonZeroUsize,
+    ) -> Result<CopiesPass> {
+        self.find_last(threads).map_err(|full| nothing_printed(&NoRoom::of(&full)))?;
         let (keys, figures) = (self.sum(|shard| shard.first.len()), self.figures());
         Ok(CopiesPass::Second { copies: self, known, keys, figures })
+    }
+
+    /// Finds the last records of all shards, each with one of the threads.
+    fn find_last(&self, threads: NonZeroUsize) -> Result<(), Full> {
+        let left = Mutex::new(self.all());
+        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || iter::from_fn(next).try_for_each(|mut shard| shard.find_last(self.plan));
+        thread::scope(|scope| {
+            let start = |_| thread::Builder::new().spawn_scoped(scope, work);
+            // If a thread does not start, the others do its work.
+            let others: Vec<_> = (1..threads.get()).filter_map(|it| start(it).ok()).collect();
+            others.into_iter().fold(work(), |found, other| {
+                found.and(other.join().unwrap_or_else(|defect| resume_unwind(defect)))
+            })
+        })
     }
 
     fn shard(&self, number: usize) -> MutexGuard<'_, CopiesShard> {

@@ -62,7 +62,7 @@ impl Job {
         self.reading.inputs.check_states(&before)?;
         let session = first.session;
         let inputs = self.reading.inputs.clone();
-        let filter = Box::new(copies.second_pass(known.clone())?);
+        let filter = Box::new(copies.second_pass(known.clone(), threads)?);
         let mut second = Pass::over(self, &used, filter, outputs, Some(session.second()?))?;
         inputs.check_states(&before)?;
         if plan.counts {
