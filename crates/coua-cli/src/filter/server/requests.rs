@@ -123,7 +123,8 @@ impl RemoteFilter {
             self.gave_up = self.wait(&error, failing.map(|since| since.elapsed())).err();
             failing.get_or_insert_with(Instant::now);
             if self.gave_up.is_none() && !matches!(error, LinkError::Moved(Some(_))) {
-                // If no node replies now, one may after the next pause.
+                // Since the pause, keys may have moved on. If no node replies now, one may after the next pause.
+                requests.iter_mut().for_each(|request| request.ask = None);
                 self.learn_slots().ok();
             }
         }
@@ -147,11 +148,11 @@ impl RemoteFilter {
         if waited >= patience {
             return Err(format!("{error}; gave up after {seconds} s"));
         }
-        // A key that has moved is first tried again without a pause.
+        // A key that has moved is first tried again without a pause, and always if it is moving: it may soon move back.
+        if has_moved && failing.is_none() || matches!(error, LinkError::Moved(Some(_))) {
+            return Ok(());
+        }
         if failing.is_none() {
-            if has_moved {
-                return Ok(());
-            }
             self.say(format_args!("{error}; trying again for {seconds} s"));
         }
         thread::sleep(waited.clamp(FIRST_PAUSE, LONGEST_PAUSE));
