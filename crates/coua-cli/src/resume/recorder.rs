@@ -55,8 +55,8 @@ pub(crate) struct Recorder {
 const SHARE: u32 = 10;
 
 impl Recorder {
-    /// The recorder of a run, which gets this number, if it has one, and begins where an earlier run has come to. Without
-    /// inputs, the run cannot be resumed.
+    /// The recorder of a run, which begins where an earlier run has come to. A run with a number was remembered before; it
+    /// becomes the newest again, unless it had ended. Without inputs, the run cannot be resumed.
     pub(super) fn new(run: Run, number: Option<u64>, runs: &mut Runs, job: &ResumeJob<'_>) -> Self {
         let every = job.options.every.unwrap_or(USUAL_TIME);
         let inputs =
@@ -66,7 +66,7 @@ impl Recorder {
         let is_noted = number.is_some() || has_files && excess(&run).is_none();
         Self {
             is_repeatable: job.options.mode == Mode::Resume || !run.outputs.is_empty(),
-            number: is_noted.then(|| runs.add(number, run)),
+            number: is_noted.then(|| runs.add(number.filter(|_| run.has_ended), run)),
             counts,
             has_paused: false,
             inputs,

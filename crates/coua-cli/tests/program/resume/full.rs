@@ -61,3 +61,39 @@ fn a_full_run_that_cannot_be_resumed_says_how_to_go_on() {
     let run = run_with(numbers(0..1_000).as_bytes(), [&["dedup"], &limits[..]].concat());
     assert!(run.code == Some(3) && !run.stderr.contains("make room"), "{}", run.stderr);
 }
+
+/// The run that was at work last knows the end of an output which several runs share, whichever began first.
+#[test]
+fn runs_that_share_an_output_go_on_in_any_order() {
+    let folder = Folder::new();
+    folder.file("old", numbers(1_000..1_040));
+    let limits = ["--rate=0.0001", "--capacity=60", "--when-full=stop"];
+    run_in(&folder, &[&["add", "seen", "old"], &limits[..]].concat()).good();
+    let dedup = |input, code| {
+        let args = ["dedup", "--filter", "seen", "-o", "out", "--append", "--resume", input];
+        let run = run_in(&folder, &args);
+        assert_eq!(run.code, Some(code), "{input}: {}", run.stderr);
+    };
+    for (input, first) in [("early", 0..1), ("late", 100..101)] {
+        folder.file(input, numbers(first));
+        dedup(input, 0);
+    }
+    folder.file("early", numbers(0..30));
+    folder.file("late", numbers(100..130));
+    for (input, freed, code) in [
+        ("late", 0..0, 3),
+        ("early", 1_000..1_010, 3),
+        ("early", 1_010..1_015, 3),
+        ("late", 1_015..1_020, 3),
+        ("early", 1_020..1_040, 0),
+        ("late", 0..20, 0),
+    ] {
+        folder.file("some", numbers(freed));
+        run_in(&folder, &["remove", "seen", "some"]).good();
+        dedup(input, code);
+    }
+    let printed = String::from_utf8(folder.read("out")).unwrap();
+    let mut printed: Vec<u32> = printed.lines().map(|line| line.parse().unwrap()).collect();
+    printed.sort_unstable();
+    assert!(printed.into_iter().eq((0..30).chain(100..130)));
+}
