@@ -116,9 +116,10 @@ impl Destinations {
         }
     }
 
-    /// The file, if it has content.
+    /// The file, if it has content. Standard output may be one that is appended to.
     pub(crate) fn begun(&self) -> Option<&Path> {
-        self.path().filter(|path| has_content(path))
+        let appended = (self.appends && self.are_printed()).then_some(Path::new("/dev/stdout"));
+        self.path().or(appended).filter(|path| has_content(path))
     }
 
     /// The file, if it is one.

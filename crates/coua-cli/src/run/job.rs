@@ -266,7 +266,7 @@ impl InputPlan {
         let Some(columns) = self.hashing.keys.csv() else { return Ok(()) };
         let comment = self.hashing.comment.clone();
         self.begun = Some(Headers::new(columns.clone(), Mixing::Refused, comment));
-        if let Some((file, coding)) = file {
+        if let Some((file, coding)) = file.filter(|_| self.prints_headers()) {
             let inputs = Inputs::new(&[file.to_path_buf()], coding);
             let mut reader = self.reader(inputs, Mixing::Refused, Means::new()?);
             let mut block = Block::default();
@@ -279,9 +279,14 @@ impl InputPlan {
         Ok(())
     }
 
+    /// Whether headers are printed: they are in the first shard.
+    fn prints_headers(&self) -> bool {
+        self.hashing.shard.is_none_or(|shard| shard.has(None))
+    }
+
     /// Whether the output has a header or a record, so that it gets no header.
     pub(super) fn has_begun_output(&self, to: &Destinations) -> Result<bool> {
-        let Some(path) = to.begun() else { return Ok(false) };
+        let Some(path) = to.begun().filter(|_| self.prints_headers()) else { return Ok(false) };
         let inputs = Inputs::new(&[path.to_path_buf()], to.coding(path));
         let mut reader = self.reader(inputs, Mixing::Allowed, Means::new()?);
         let mut block = Block::default();

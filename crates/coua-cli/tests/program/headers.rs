@@ -217,3 +217,43 @@ fn a_mark_alone_is_no_record() {
         }
     }
 }
+
+#[test]
+fn only_the_first_shard_has_headers() {
+    let folder = Folder::new();
+    folder.file("in", "id\n1\n2\n3\n4\n5\n");
+    let part = |shard: &str, out: &str, more: &[&str]| {
+        let args = ["dedup", "--csv", "id", "--shard", shard, "-o", out, "in"];
+        run_in(&folder, &[&args[..], more].concat()).good();
+    };
+    let resumed = &["--filter", "seen", "--resume"][..];
+    part("2/2", "of_second", resumed);
+    folder.file("in", "id\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    part("2/2", "of_second", resumed);
+    part("2/2", "anew", &["--append"]);
+    part("2/2", "anew", &["--append"]);
+    part("1/2", "of_first", &[]);
+    let [first, second] = ["of_first", "of_second"].map(|it| folder.read(it));
+    assert!(first.starts_with(b"id\n") && !second.is_empty());
+    assert_eq!(folder.read("anew"), second.repeat(2));
+    let mut lines = [first, second].concat();
+    lines.retain(|byte| *byte != b'\n');
+    lines.sort_unstable();
+    assert_eq!(lines, b"123456789di");
+}
+
+#[test]
+fn standard_output_that_is_appended_to_has_one_header() {
+    let folder = folder();
+    for name in ["-", "/dev/stdout"] {
+        folder.file("out", "id,url\n8,h\n");
+        let script = |input| format!("$COUA dedup --csv id --append -o {name} {input} >> out");
+        shell(folder.path(), &script("first")).good();
+        let message = "its header differs from that of /dev/stdout";
+        let differs = shell(folder.path(), &script("second"));
+        assert!(differs.code == Some(2) && differs.stderr.contains(message), "{}", differs.stderr);
+        let headers =
+            folder.read("out").split(|it| *it == b'\n').filter(|it| *it == b"id,url").count();
+        assert_eq!(headers, 1);
+    }
+}
