@@ -91,6 +91,8 @@ struct RecordArgs {
     null: bool,
 
     /// Records end with BYTES instead of a newline; escapes are \t \n \r \0 \\ \xHH
+    ///
+    /// If BYTES begin as they end, as `==` do, the beginning of such BYTES at the end of an input is cut off.
     #[arg(long, hide_short_help = true, value_name = "BYTES", value_parser = value::escaped,
           conflicts_with_all = ["csv", "tsv"], allow_hyphen_values = true)]
     delimiter: Option<Bytes>,
@@ -222,8 +224,8 @@ struct KeyArgs {
     /// Leave PARTS, such as a time, out of the key: of a row (--csv '*'), or of a JSON record
     ///
     /// With `--csv '*'` or `--tsv '*'`, PARTS are columns; if one is a name, every file has a header, and columns are
-    /// compared by name, whatever their order. Columns before these that a row lacks are empty. Otherwise PARTS is a JSON
-    /// pointer, such as /time.
+    /// compared by name, whatever their order: those that a row lacks are empty. If all are numbers, only columns before
+    /// these are. Otherwise PARTS is a JSON pointer, such as /time.
     #[arg(
         long,
         hide_short_help = true,
@@ -244,7 +246,7 @@ struct KeyArgs {
     ///
     /// As in RFC 6901. The key is the content of a string, or the JSON text of another value, so 1 and "1" are one key;
     /// blanks, the order of members and unnecessary escapes are ignored. Of members with one name, the last counts. Null
-    /// counts as absent.
+    /// counts as absent. A record that is not UTF-8 is read as Latin-1.
     #[arg(long, value_name = "POINTER", group = "finder")]
     json: Vec<String>,
 

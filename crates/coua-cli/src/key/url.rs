@@ -183,15 +183,18 @@ fn normal_url(bytes: &[u8]) -> Option<Url> {
 }
 
 /// Appends a URL with its percent-escapes normalized (RFC 3986, 6.2.2.1 and 6.2.2.2): hexadecimal digits in
-/// upper case, and no unnecessary escapes.
+/// upper case, and no unnecessary escapes. An escape stays where its character would complete another one.
 fn append_normal_escapes(url: &[u8], to: &mut Vec<u8>) {
     let mut rest = url;
     while let Some(escape) = memchr::memchr(b'%', rest) {
         to.extend_from_slice(&rest[..escape]);
         rest = &rest[escape + 1..];
         let code = rest.first_chunk().and_then(|digits| byte_of(*digits));
+        let would_complete =
+            matches!(to[..], [.., b'%'] | [.., b'%', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f']);
+        let is_unreserved = |code: u8| code.is_ascii_alphanumeric() || b"-._~".contains(&code);
         match code {
-            Some(code) if code.is_ascii_alphanumeric() || b"-._~".contains(&code) => to.push(code),
+            Some(code) if is_unreserved(code) && !would_complete => to.push(code),
             Some(code) => to.extend(format!("%{code:02X}").into_bytes()),
             None => to.push(b'%'),
         }
@@ -228,6 +231,7 @@ mod tests {
             ("http://example.com/%7euser/%7Euser", "http://example.com/~user/~user"),
             ("http://example.com/%c3%BC?a=%2f%41%", "http://example.com/%C3%BC?a=%2FA%"),
             ("http://example.com/%2541%2e%zz", "http://example.com/%2541.%zz"),
+            ("http://example.com/%2%35%%61", "http://example.com/%2%35%%61"),
             ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]/"),
             ("file:///A/../b", "file:///b"),
             ("mailto:A@b.c#x", "mailto:A@b.c#x"),
