@@ -124,7 +124,9 @@ impl RemoteFilter {
             failing.get_or_insert_with(Instant::now);
             if self.gave_up.is_none() && !matches!(error, LinkError::Moved(Some(_))) {
                 // Since the pause, keys may have moved on. If no node replies now, one may after the next pause.
-                requests.iter_mut().for_each(|request| request.ask = None);
+                for request in &mut *requests {
+                    request.ask = None;
+                }
                 self.learn_slots().ok();
             }
         }
