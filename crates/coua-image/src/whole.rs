@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use coua::window::Generations;
+use coua::window::{AgeFrom, Clock, Generations, Window};
 use coua::{CuckooFilter, Load, LoadError, WhenFull};
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 ///
 /// # Errors
 ///
-/// The notes have more than [`MOST_NOTES`] bytes, or the filter cannot be written.
+/// The notes have more than [`MOST_NOTES`] bytes, servers have no such windows, or the filter cannot be written.
 pub fn encode(filter: &Generations, notes: &[u8]) -> io::Result<Vec<u8>> {
     if notes.len() > MOST_NOTES {
         let reason =
@@ -28,6 +28,13 @@ pub fn encode(filter: &Generations, notes: &[u8]) -> io::Result<Vec<u8>> {
         // It grows, beyond the limit of its rate too.
         _ => false,
     };
+    let has_other_age =
+        |window: Window| window.age_from() == AgeFrom::LastSeen || window.clock() == Clock::Given;
+    if filter.window().is_some_and(|window| is_fixed || has_other_age(window)) {
+        let reason = "cannot hold a window with --time-field, --window-by last or --when-full stop: on a server a record's \
+                      age counts from when it first arrived, and the filter grows";
+        return Err(io::Error::other(reason));
+    }
     // Generations grow.
     let grows = is_windowed || !is_fixed;
     let head = Head {

@@ -1,5 +1,6 @@
 //! Connections that break, servers that die: no line is lost, and repeats occur only as documented.
 
+use crate::address;
 use crate::proxy::Proxy;
 use crate::server::{Kind, Server};
 use crate::support::{Folder, Repeats, coua, expected, lines, messages, run_with, until, wait};
@@ -7,6 +8,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 on_both!(
     lost_answers_lose_no_line,
@@ -15,6 +18,7 @@ on_both!(
     a_server_with_too_many_clients_is_tried_again,
     a_full_filter_tells_of_lost_answers,
     what_nobody_reads_is_not_recorded,
+    a_connection_that_was_closed_while_idle_has_lost_nothing,
 );
 
 /// How often each line is in the text.
@@ -171,4 +175,23 @@ fn what_nobody_reads_is_not_recorded(kind: Kind) {
     let first = folder.read("first");
     let rest = run_with(&text, ["dedup", "--filter", &at]).good();
     repeats(&text, &[first, rest].concat());
+}
+
+fn a_connection_that_was_closed_while_idle_has_lost_nothing(kind: Kind) {
+    let server = Server::start(kind);
+    let at = address(&server, "seen");
+    run_with(b"known\n", ["dedup", "--filter", &at]).good();
+    let mut child = coua(["dedup", "--filter", &at]);
+    let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, mut printed) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    stdin.write_all(b"new\n").unwrap();
+    let mut first = [0; 4];
+    printed.read_exact(&mut first).unwrap();
+    server.client().good("CLIENT KILL TYPE normal");
+    thread::sleep(Duration::from_millis(700));
+    stdin.write_all(b"known\nnew\n").unwrap();
+    drop(stdin);
+    let mut rest = Vec::new();
+    printed.read_to_end(&mut rest).unwrap();
+    assert_eq!((&first, messages(&mut child), rest), (b"new\n", String::new(), Vec::new()));
 }

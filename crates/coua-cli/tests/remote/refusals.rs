@@ -11,6 +11,8 @@ on_both!(
     what_a_server_cannot_do_is_told,
     a_filter_that_is_otherwise_is_told,
     a_full_filter_records_nothing_behind_the_refused_record,
+    a_server_without_memory_is_as_a_full_filter,
+    settings_of_the_server_do_not_change_a_filter,
 );
 
 fn a_server_without_the_module_is_told(kind: Kind) {
@@ -173,6 +175,31 @@ fn a_full_filter_records_nothing_behind_the_refused_record(kind: Kind) {
         if name == "dedup" {
             assert_eq!(recorded.as_bytes(), full.stdout);
         }
+    }
+}
+
+fn a_server_without_memory_is_as_a_full_filter(kind: Kind) {
+    let server = Server::start(kind);
+    let at = address(&server, "seen");
+    run_with(b"a\n", ["dedup", "--filter", &at]).good();
+    server.client().good("CONFIG SET maxmemory 1");
+    for command in [&["dedup", "--filter", &at][..], &["add", &at]] {
+        let full = run_with(b"a\nb\n", command);
+        assert!(full.stderr.contains("limit of memory; stopped at standard input: record 1 "));
+        assert_eq!((full.code, full.stdout), (Some(3), Vec::new()), "{}", full.stderr);
+    }
+    server.client().good("CONFIG SET maxmemory 0");
+    assert_eq!(run_with(b"a\nb\n", ["dedup", "--filter", &at]).good(), b"b\n");
+}
+
+fn settings_of_the_server_do_not_change_a_filter(kind: Kind) {
+    let server = Server::start(kind);
+    server.client().good("CONFIG SET coua.cf-expansion-factor 0");
+    let text = (0..5000).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
+    for options in [&["--when-full", "grow"][..], &["--window", "7d"]] {
+        let at = address(&server, options[1]);
+        let run = run_with(text.as_bytes(), [&["dedup", "--filter", &at], options].concat());
+        assert_eq!(run.good(), text.as_bytes());
     }
 }
 

@@ -8,6 +8,7 @@ on_both!(
     a_name_is_one_key_or_its_shards,
     what_else_has_the_name_is_not_in_the_way,
     shards_that_forget_otherwise_are_refused,
+    a_lost_shard_is_not_created_anew,
 );
 
 fn a_name_is_one_key_or_its_shards(kind: Kind) {
@@ -79,4 +80,26 @@ fn shards_that_forget_otherwise_are_refused(kind: Kind) {
     client.good("DEL {mixed:2}");
     client.good("CF.RESERVE {mixed:2} 1024 WINDOW 7d");
     run(["info", &at]).good();
+}
+
+fn a_lost_shard_is_not_created_anew(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let at = address(&server, "seen?shards=4");
+    let lines = (0..100).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
+    run_with(lines.as_bytes(), ["dedup", "--filter", &at]).good();
+    for lost in [2, 0] {
+        client.good(&format!("RENAME {{seen:{lost}}} {{seen:{lost}}}.away"));
+        let message = format!(
+            "coua: {at}: the server has no key {{seen:{lost}}}: the filter has fewer shards than the address says, or lost \
+             this one\n"
+        );
+        for command in [&["dedup", "--filter", &at][..], &["add", &at], &["info", &at]] {
+            run_with(b"0\n", command).failed(2, &message);
+        }
+        client.good(&format!("RENAME {{seen:{lost}}}.away {{seen:{lost}}}"));
+    }
+    // A process that dies while it creates a filter leaves shards without items.
+    client.good("CF.RESERVE {begun:3} 1024 HASHBITS 64");
+    run_with(b"0\n", ["dedup", "--filter", &address(&server, "begun?shards=4")]).good();
 }

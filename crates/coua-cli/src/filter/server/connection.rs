@@ -192,6 +192,8 @@ pub(super) struct Connection {
     answering: Duration,
     /// The time left for the current reply.
     left: TimeLeft,
+    /// When a command was sent last.
+    used: Instant,
     /// How the names of the module's commands begin.
     pub(super) prefix: &'static str,
     /// The places of the requests that wait for a reply.
@@ -204,8 +206,8 @@ impl Connection {
         let answering = ANSWERING.min(address.patience.max(HICCUP));
         let left = Rc::new(Cell::new(answering));
         let stream = BufReader::new(connect(address, node, left.clone())?);
-        let (prefix, waiting) = ("", VecDeque::new());
-        let mut connection = Self { stream, answering, left, prefix, waiting };
+        let (prefix, waiting, used) = ("", VecDeque::new(), Instant::now());
+        let mut connection = Self { stream, answering, left, used, prefix, waiting };
         if !address.login.is_empty() {
             let login = once("AUTH").chain(address.login.iter().map(String::as_str));
             connection.call(&login.collect::<Vec<_>>())?;
@@ -219,9 +221,16 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Whether the server has closed the connection, which was idle: a reply would be lost.
+    pub(super) fn is_closed(&mut self) -> bool {
+        let is_idle = self.used.elapsed() > TURN && self.waiting.is_empty();
+        is_idle && matches!(self.call(&["PING"]), Err(LinkError::Lost(_)))
+    }
+
     /// Sends encoded commands.
     pub(super) fn send(&mut self, commands: &[u8]) -> Result<(), LinkError> {
         self.left.set(self.answering);
+        self.used = Instant::now();
         self.stream.get_mut().write_all(commands)?;
         Ok(self.stream.get_mut().flush()?)
     }

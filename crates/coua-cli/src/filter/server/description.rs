@@ -13,6 +13,8 @@ const FEW: u64 = 1024;
 /// The lowest capacity that a server accepts.
 const LEAST_CAPACITY: u64 = 4;
 const MOST_CAPACITY: u64 = 1 << 30;
+/// A field of CF.INFO.
+pub(super) const ITEMS: &str = "Number of items inserted";
 /// With fewer, a growing filter would be full early: a server divides its segments, and never moves all items at once.
 const FEWEST_BITS: f64 = 31.0;
 const MOST_BITS: f64 = 64.0;
@@ -66,13 +68,13 @@ pub(super) fn arguments(spec: &FilterSpec) -> Result<String> {
         Some(rate) => format!("HASHBITS {}", bits_for(rate, capacity)?),
         None => format!("HASHBITS {MOST_BITS}"),
     };
-    let growth = if is_fixed(spec) { " EXPANSION 0" } else { "" };
+    let growth = if is_fixed(spec) { "EXPANSION 0" } else { "EXPANSION 1" };
     let window = match spec.window.length {
         Some(WindowLength::Items(items)) => format!("ITEMS {}", items.max(GENERATIONS.into())),
         Some(WindowLength::Time(millis)) => format!(" {millis}ms"),
-        None => return Ok(format!("{capacity}{growth} {accuracy}")),
+        None => return Ok(format!("{capacity} {growth} {accuracy}")),
     };
-    Ok(format!("{capacity} {accuracy} WINDOW{window} GENERATIONS {GENERATIONS}"))
+    Ok(format!("{capacity} {growth} {accuracy} WINDOW{window} GENERATIONS {GENERATIONS}"))
 }
 
 /// The hash bits that a rate needs.
@@ -95,10 +97,8 @@ pub(super) fn agree(spec: &FilterSpec, found: &Description, name: &Address) -> R
     spec.window.agree_with(found.window, &name.to_string())?;
     let capacity = spec.capacity.unwrap_or_default() as f64;
     let rate = capacity / found.figures.hash_bits.unwrap_or_default().exp2();
-    match spec.rate.filter(|wanted| rate > wanted * 1.001) {
-        Some(wanted) => Err(differs(name, "--rate", significant(rate), wanted)),
-        None => Ok(()),
-    }
+    let missed = spec.rate.filter(|wanted| rate > wanted * 1.001);
+    missed.map_or(Ok(()), |wanted| Err(differs(name, "--rate", significant(rate), wanted)))
 }
 
 /// All shards of a filter together.
@@ -140,7 +140,7 @@ impl Description {
         let is_fixed = expansions.collect::<Option<Vec<_>>>()?.contains(&0);
         let bits = reals(shards, "Hash bits");
         let figures = FilterFigures {
-            items: total(shards, |shard| whole(shard, "Number of items inserted"))?,
+            items: total(shards, |shard| whole(shard, ITEMS))?,
             load: reals(shards, "Load").as_deref().map(mean),
             memory_bytes: total(shards, |shard| whole(shard, "Size"))?,
             hash_bits: bits.map(|bits| bits.into_iter().fold(f64::INFINITY, f64::min)),
@@ -181,7 +181,7 @@ fn window(shard: &Value) -> Option<Window> {
     Window::new(clock, length, generations).ok()
 }
 
-fn whole(shard: &Value, field: &str) -> Option<u64> {
+pub(super) fn whole(shard: &Value, field: &str) -> Option<u64> {
     u64::try_from(shard.field(field)?.int()?).ok()
 }
 
@@ -218,15 +218,15 @@ mod tests {
     #[test]
     fn words_for_the_server() {
         let all = FilterSpec::default();
-        assert_eq!(text(&all, 1), "1024 HASHBITS 64");
+        assert_eq!(text(&all, 1), "1024 EXPANSION 1 HASHBITS 64");
         let roomy = FilterSpec { capacity: Some(1_000_000), ..all };
-        assert_eq!(text(&roomy, 1), "1000000 HASHBITS 64");
-        assert_eq!(text(&roomy, 64), "15625 HASHBITS 64");
+        assert_eq!(text(&roomy, 1), "1000000 EXPANSION 1 HASHBITS 64");
+        assert_eq!(text(&roomy, 64), "15625 EXPANSION 1 HASHBITS 64");
         let exact = FilterSpec { rate: Some(0.001), ..roomy.clone() };
-        assert_eq!(text(&exact, 1), "1000000 HASHBITS 31");
-        assert_eq!(text(&exact, 64), "15625 HASHBITS 31");
+        assert_eq!(text(&exact, 1), "1000000 EXPANSION 1 HASHBITS 31");
+        assert_eq!(text(&exact, 64), "15625 EXPANSION 1 HASHBITS 31");
         let finer = FilterSpec { rate: Some(1e-6), ..roomy };
-        assert_eq!(text(&finer, 1), "1000000 HASHBITS 40");
+        assert_eq!(text(&finer, 1), "1000000 EXPANSION 1 HASHBITS 40");
         let fixed = FilterSpec { on_full: Some(OnFull::Stop), ..exact };
         assert_eq!(text(&fixed, 1), "1000000 EXPANSION 0 ERROR 0.001");
         assert_eq!(text(&fixed, 64), "16125 EXPANSION 0 ERROR 0.001");
@@ -235,9 +235,9 @@ mod tests {
             text(&FilterSpec { window, ..FilterSpec::default() }, shards)
         };
         let week = forgetful(WindowLength::Time(604_800_000), 2);
-        assert_eq!(week, "1024 HASHBITS 64 WINDOW 604800000ms GENERATIONS 8");
+        assert_eq!(week, "1024 EXPANSION 1 HASHBITS 64 WINDOW 604800000ms GENERATIONS 8");
         let items = forgetful(WindowLength::Items(1_000_000), 16);
-        assert_eq!(items, "1024 HASHBITS 64 WINDOWITEMS 62500 GENERATIONS 8");
+        assert_eq!(items, "1024 EXPANSION 1 HASHBITS 64 WINDOWITEMS 62500 GENERATIONS 8");
     }
 
     #[test]

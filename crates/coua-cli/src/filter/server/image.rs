@@ -4,11 +4,11 @@
 
 use super::connection::Value;
 use super::requests::{RemoteFilter, Request};
-use crate::filter::{Address, OnFull};
+use crate::filter::Address;
 use crate::key::KeySpec;
 use crate::terminal::{Exit, Failure, Result, Verbosity, caught_signal, signals};
 use coua::LoadError;
-use coua::window::{AgeFrom, Clock, Generations, Window};
+use coua::window::Generations;
 use coua_image as image;
 
 /// Dumps the filter in one command: the server executes nothing else meanwhile, so the dump is consistent. Numbers are
@@ -56,14 +56,6 @@ pub(crate) fn push(
 ) -> Result<()> {
     if address.shards.is_some() {
         let reason = "a filter file cannot be spread over shards, because it holds hashes, not items; drop ?shards=N";
-        return Err(Failure::at(address, reason));
-    }
-    let stops = OnFull::of(pushed.template()) == OnFull::Stop;
-    let has_other_age =
-        |it: Window| it.age_from() == AgeFrom::LastSeen || it.clock() == Clock::Given;
-    if pushed.window().is_some_and(|window| stops || has_other_age(window)) {
-        let reason = "cannot hold a window with --time-field, --window-by last or --when-full stop: on a server a record's \
-                      age counts from when it first arrived, and the filter grows";
         return Err(Failure::at(address, reason));
     }
     let note = |keys: &KeySpec| image::encode_note(KeySpec::NOTE.as_bytes(), &keys.to_note());
@@ -146,10 +138,7 @@ impl RemoteFilter {
     }
 
     fn refused(&self, reason: &str, key: &str) -> Failure {
-        match reason {
-            "not found" | "no such key" => self.failure("not found"),
-            reason => self.failure(&format!("the server refused the filter: {reason} (key {key})")),
-        }
+        self.failure(&format!("the server refused or lost the filter: {reason} (key {key})"))
     }
 }
 

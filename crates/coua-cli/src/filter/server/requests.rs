@@ -229,6 +229,9 @@ impl RemoteFilter {
 
     /// The connection to a node, opened if there is none.
     fn connection(&mut self, node: &str) -> Result<&mut Connection, LinkError> {
+        if self.connections.get_mut(node).is_some_and(Connection::is_closed) {
+            self.connections.remove(node);
+        }
         match self.connections.entry(node.to_owned()) {
             Entry::Occupied(connection) => Ok(connection.into_mut()),
             Entry::Vacant(place) => Ok(place.insert(Connection::open(&self.address, node)?)),
@@ -276,10 +279,6 @@ impl SlotMap {
         primary.map(|(_, node)| node.as_str())
     }
 
-    fn has_primary(&self, node: &str) -> bool {
-        self.primaries.iter().any(|(_, primary)| primary == node)
-    }
-
     /// The map of a later reply to CLUSTER SLOTS; `None` if the reply is not one.
     fn read(&self, reply: &Value, reporter: &str) -> Option<Self> {
         let mut now = Self { primaries: Vec::new(), known: self.known.clone() };
@@ -298,9 +297,10 @@ impl SlotMap {
     /// The nodes that have lost all their slots since `before`, each with a node that had none and now has some of
     /// these. A planned move of slots takes them one by one.
     fn successions<'a>(&'a self, before: &'a Self) -> BTreeSet<[&'a str; 2]> {
+        let lacks = |map: &Self, node: &str| map.primaries.iter().all(|(_, other)| other != node);
         let pair = |(slots, new): &'a (RangeInclusive<u16>, String)| {
-            let old = before.owner(*slots.start()).filter(|old| !self.has_primary(old))?;
-            (!before.has_primary(new)).then_some([old, new.as_str()])
+            let old = before.owner(*slots.start()).filter(|old| lacks(self, old))?;
+            lacks(before, new).then_some([old, new.as_str()])
         };
         self.primaries.iter().filter_map(pair).collect()
     }

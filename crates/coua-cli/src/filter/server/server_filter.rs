@@ -8,7 +8,7 @@
 //! The commands on keys never let the server create a filter, because it would have the server's defaults.
 
 use super::connection::Value;
-use super::description::{self, Description};
+use super::description::{self, Description, ITEMS, whole};
 use super::requests::{RemoteFilter, Request, key};
 use crate::filter::{
     Address, Counts, FilterFigures, FilterSpec, NoRoom, Op, Profile, RunFilter, Stop, Summary,
@@ -169,10 +169,8 @@ impl RunFilter for ServerFilter {
         all.for_each(|(_, key)| behind.push(key));
         self.remove(&behind);
         let remedy = "make room with `coua remove`, then continue from that record";
-        Err(Stop::Full {
-            nth,
-            no_room: NoRoom { why: "is full, or at a limit of memory".to_owned(), remedy },
-        })
+        let why = "is full, or at a limit of memory".to_owned();
+        Err(Stop::Full { nth, no_room: NoRoom { why, remedy } })
     }
 
     fn sync_is_due(&self) -> bool {
@@ -251,8 +249,6 @@ const GONE: &str =
 
 /// The most keys in a command: enough to make its overhead small, few enough not to delay other clients.
 const MOST_KEYS: usize = 4096;
-/// Servers refuse longer items by default.
-const LONGEST_KEY: usize = 512 << 20;
 
 /// The answer for a key for which the filter has no room.
 const FULL: i64 = -1;
@@ -324,10 +320,14 @@ impl RemoteFilter {
     pub(super) fn describe(&mut self) -> Result<Option<Description>> {
         self.check_name()?;
         let (keys, mut shards) = (self.keys.clone(), Vec::new());
-        for (key, request) in zip(&keys, self.call_all("INFO", &keys, "FULL")?) {
+        let infos = self.call_all("INFO", &keys, "FULL")?;
+        let items = |info: &Request| whole(info.reply.as_ref()?.as_ref().ok()?, ITEMS);
+        // Other processes may be creating the shards, of which the first one comes last.
+        let is_new = infos.iter().filter_map(items).all(|items| items == 0);
+        for (key, request) in zip(&keys, infos) {
             match request.reply.unwrap_or(Ok(Value::Nil)) {
                 Ok(shard) => shards.push(shard),
-                Err(text) if text == "not found" && shards.is_empty() => return Ok(None),
+                Err(text) if text == "not found" && shards.is_empty() && is_new => return Ok(None),
                 Err(text) if text == "not found" => {
                     return Err(self.failure(&format!(
                         "the server has no key {key}: the filter has fewer shards than the address says, or lost this one"
@@ -387,9 +387,6 @@ impl RemoteFilter {
     fn query(&mut self, op: Op, keys: &Parts) -> (Vec<Option<i64>>, Result<()>) {
         let keys: Vec<_> = keys.iter().collect();
         let mut answers = vec![None; keys.len()];
-        if keys.iter().any(|key| key.len() > LONGEST_KEY) {
-            return (answers, Err(self.failure("servers accept no key longer than 512 MiB")));
-        }
         let (batches, mut requests): (Vec<_>, Vec<_>) = self.batches(op, &keys).into_iter().unzip();
         let mut result = self.run(&mut requests);
         for (places, Request { reply, in_doubt, .. }) in zip(batches, requests) {
@@ -399,6 +396,12 @@ impl RemoteFilter {
                 Some(Ok(numbers)) => {
                     for (place, number) in zip(places, numbers) {
                         answers[place] = Some(number).filter(is_certain);
+                    }
+                }
+                // A command that would take too much memory is refused as a whole.
+                Some(Err(text)) if text.starts_with("OOM ") => {
+                    for place in places {
+                        answers[place] = Some(FULL);
                     }
                 }
                 Some(Err(text)) => result = result.and_then(|()| Err(self.failure(&text))),
