@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 ///
 /// All shards go into one filter. They must have the same secret key, as those that `coua` creates do. Shards with a
 /// window of items cannot be pulled, nor those with --when-full stop that hold more than one of them may. Sending a shard
-/// blocks a server as long as DUMP does: use a replica if the filter is large.
+/// blocks a server as long as DUMP does, and needs as much memory there as the shard has: use a replica if the filter is
+/// large.
 #[derive(clap::Args, Debug)]
 pub(crate) struct PullArgs {
     /// The address of the filter: `valkey://HOST[:PORT]/NAME[?shards=N]`
