@@ -240,7 +240,7 @@ pub(crate) fn try_send(child: &Child, signal: rustix::process::Signal) -> bool {
     rustix::process::kill_process(id.expect("a process"), signal).is_ok()
 }
 
-/// The progress message of a child when asked. It must already handle signals; it has handled earlier ones by then.
+/// The progress message of a child when asked. It must already handle signals.
 pub(crate) fn progress(child: &Child, stderr: &mut impl BufRead) -> String {
     send(child, rustix::process::Signal::USR1);
     let mut line = String::new();
