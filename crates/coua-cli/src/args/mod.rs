@@ -203,7 +203,7 @@ struct KeyArgs {
     /// CSV columns that are the key: names in the header, or numbers
     ///
     /// Separate columns with commas, and quote a name that contains one. With a name, the first record of every file is
-    /// a header: it is printed once and is not a record; records equal to it are skipped. If records are printed, all
+    /// a header: it is printed once and is not a record; records with the same bytes are skipped. If records are printed, all
     /// headers must be equal. Numbers count from 1; `2-4` and `4-` are ranges. A name in the header wins over a number;
     /// `=2020` is always a name; `id[2]` is the second column called id. With numbers only, no header is expected, unless
     /// a number is too high for the first record and is a name in it. Empty lines and a line such as `sep=;` before the

@@ -9,7 +9,7 @@ use crate::terminal::{Exit, Result};
 /// Prefix each record with its number of copies in a filter
 ///
 /// Prints the number, a tab, and the record. The number is never too low; a false positive makes it too high. CSV
-/// headers are not printed. A record without a key has 0 copies; with --missing drop it is not printed.
+/// headers and comments are not printed. A record without a key has 0 copies; with --missing drop it is not printed.
 #[derive(clap::Args, Debug)]
 pub(crate) struct CountArgs {
     #[command(flatten)]

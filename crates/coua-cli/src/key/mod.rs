@@ -137,7 +137,9 @@ impl Keys {
         }
         let mut is_empty = self.parts.iter().map(|part| self.normalize.is_empty(part));
         let lacks = match &self.finder {
-            Finder::Regex(pattern) => is_empty.take(pattern.values()).all(|it| it),
+            Finder::Regex(pattern) => {
+                is_empty.take(pattern.values()).filter(|it| *it).count() > pattern.unmatched()
+            }
             finder => finder.finds_values() && is_empty.any(|it| it),
         };
         if lacks { Err(Missing::Empty) } else { Ok(()) }

@@ -38,6 +38,11 @@ impl Pattern {
         (self.groups.len() - 1).max(1)
     }
 
+    /// The number of groups that did not match in the last record.
+    pub(super) fn unmatched(&self) -> usize {
+        self.absent.split_terminator(',').count()
+    }
+
     /// The number of parts; 0 if it depends on the groups that match.
     pub(super) fn parts(&self) -> usize {
         Some(self.values()).filter(|values| *values == 1).unwrap_or(0)

@@ -129,7 +129,8 @@ fn ranges_of_columns() {
 fn an_empty_match_is_no_key() {
     for (options, input, output) in [
         (&[r"id=(\d*)"][..], "id=\nid= x\nid=1\nid=1 y\n", "id=\nid= x\nid=1\n"),
-        (&["(a*)-(b*)"], "-\n-\n-b\n-b\na-\n", "-\n-\n-b\na-\n"),
+        (&["(a*)-(b*)"], "-\n-b\n-b\na-b\na-b\n", "-\n-b\n-b\na-b\n"),
+        (&["(a*)-(b)?(c)?"], "-\n-c\n-c\na-\na-\na-c\na-c\n", "-\n-c\n-c\na-\na-c\n"),
         (&[r"\d*"], "x\ny\n1\n1\n", "x\ny\n1\n"),
         (&[r"\d*", "--missing", "value"], "x\ny\n1\n1\n", "x\n1\n"),
         (&[" *x", "--trim"], " x\nx\n", " x\n"),

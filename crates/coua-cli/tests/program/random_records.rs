@@ -321,8 +321,8 @@ impl KeyRules {
             } else if key.contains(&None) {
                 return nothing();
             }
-            let is_empty = key.iter().flatten().all(String::is_empty);
-            return Some(key).filter(|_| self.missing_is_value || !is_empty);
+            let lacks = key.iter().flatten().any(String::is_empty);
+            return Some(key).filter(|_| self.missing_is_value || !lacks);
         }
         if key.is_empty() {
             return nothing();
