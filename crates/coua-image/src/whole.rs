@@ -72,18 +72,22 @@ pub fn decode(mut bytes: &[u8]) -> Result<Generations, LoadError> {
     Load::new().key(head.secret()).bytes(bytes)
 }
 
-/// The filter of a list of hashes.
+/// The filter of a list of hashes. A list has room for any copies; a filter that may not grow needs more slots for them.
 fn filter_of(list: &ListedHashes, head: &Head) -> Result<Generations, LoadError> {
-    let capacity = list.capacity.max(list.len as u64);
-    let builder = CuckooFilter::builder().hasher(head.hasher).capacity(capacity);
-    let builder = match head.hints.expansion {
-        0 => builder.when_full(WhenFull::Refuse).max_items(capacity),
-        _ => builder.when_full(WhenFull::Grow),
+    let hashes: Vec<_> = list.hashes().collect();
+    let with_room = |capacity| -> Result<Generations, LoadError> {
+        let builder = CuckooFilter::builder().hasher(head.hasher).capacity(capacity);
+        let builder = match head.hints.expansion {
+            0 => builder.when_full(WhenFull::Refuse).max_items(capacity),
+            _ => builder.when_full(WhenFull::Grow),
+        };
+        let filter = builder.hash_bits(list.bits.into()).build();
+        let mut filter = filter.map_err(io::Error::other)?;
+        filter.insert_batch(&hashes).map_err(io::Error::other)?;
+        Ok(filter.into())
     };
-    let filter = builder.hash_bits(list.bits.into()).build();
-    let mut filter = filter.map_err(io::Error::other)?;
-    filter.insert_batch(&list.hashes().collect::<Vec<_>>()).map_err(io::Error::other)?;
-    Ok(filter.into())
+    let capacity = list.capacity.max(list.len as u64);
+    with_room(capacity).or_else(|_| with_room(2 * capacity))
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ on_both!(
     what_a_filter_does_when_full_is_carried,
     windows_are_made_and_carried,
     processes_that_create_shards_at_once_agree_on_the_key,
+    small_full_filters_with_copies_are_pulled,
 );
 
 fn different(count: u64) -> Vec<u8> {
@@ -398,4 +399,22 @@ fn what_a_filter_does_when_full_is_carried(kind: Kind) {
     let full = run_with(numbers.join("\n").as_bytes(), ["add", &file, "--secret", &key]);
     assert_eq!(full.code, Some(3), "{}", full.stderr);
     assert!(full.stderr.contains("holds 100 items"), "{}", full.stderr);
+}
+
+fn small_full_filters_with_copies_are_pulled(kind: Kind) {
+    let (server, folder) = (Server::start(kind), Folder::new());
+    for name in 0..10 {
+        let numbers = (0..3000).map(|nth| (nth * 7919 + name * 104_729) % 4999 * 7 % 1500);
+        let lines: Vec<_> = numbers.map(|number| format!("{number}\n")).collect();
+        let (text, at) = (lines.concat(), address(&server, &name.to_string()));
+        let [file, secret] = ["coua", "key"].map(|kind| folder.join(&format!("{name}.{kind}")));
+        let fixed = ["--when-full", "stop", "--capacity", "3000", "--rate", "1%"];
+        run_with(text.as_bytes(), [&["add", &at][..], &fixed].concat()).good();
+        run(["pull", &at, &file, "--secret", &secret]).good();
+        let counts =
+            |filter: &[&str]| run_with(text.as_bytes(), [&["count"], filter].concat()).text();
+        assert_eq!(counts(&[&file, "--secret", &secret]), counts(&[&at]));
+        let info = run(["info", "--json", &file, "--secret", &secret]).json();
+        assert_eq!(info["when_full"], "stop");
+    }
 }

@@ -194,7 +194,7 @@ impl RunFilter for ServerFilter {
     /// Lost connections and their possible effects.
     fn doubts(&self, op: Op) -> Option<String> {
         let consequence = match op {
-            Op::Dedup => "which count as new whether seen before or not",
+            Op::Dedup => "which count as new, and may leave a filter that becomes full",
             Op::Add => "each of which may be in the filter more often than added",
             Op::AddNew => "which may be in the filter",
             Op::Remove => "each of which may have lost more than one copy; the last reply counts",
