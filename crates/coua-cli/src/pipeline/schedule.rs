@@ -6,6 +6,7 @@ use crate::key::{Group, Hashing};
 use crate::output::{Outputs, Synced};
 use crate::terminal::{CancelToken, Failure, Result};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::{mem, thread};
 
@@ -54,9 +55,9 @@ fn answer_all(schedule: &Schedule<'_>, handler: &mut impl BlockHandler) -> Resul
 struct Schedule<'o> {
     state: Mutex<PipelineState<'o>>,
     /// Signaled when there is a task.
-    work: Condvar,
+    work: Condition,
     /// Signaled when the answering thread can continue.
-    awaited: Condvar,
+    awaited: Condition,
     prefetch: Arc<dyn Prefetch>,
     stop: Arc<CancelToken>,
 }
@@ -65,7 +66,7 @@ impl<'o> Schedule<'o> {
     fn new(pipeline: Pipeline, outputs: &'o mut Outputs) -> Self {
         let (prefetch, stop) = (pipeline.prefetch.clone(), pipeline.stop.clone());
         let state = Mutex::new(PipelineState::new(pipeline, outputs));
-        Self { state, work: Condvar::new(), awaited: Condvar::new(), prefetch, stop }
+        Self { state, work: Condition::default(), awaited: Condition::default(), prefetch, stop }
     }
 
     fn state(&self) -> MutexGuard<'_, PipelineState<'o>> {
@@ -157,7 +158,7 @@ impl<'o> Schedule<'o> {
     ) -> MutexGuard<'s, PipelineState<'o>> {
         let Some(mut task) = task else {
             let changed = if role == ThreadRole::Other { &self.work } else { &self.awaited };
-            return changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            return changed.wait(state);
         };
         drop(state);
         self.wake();
@@ -172,14 +173,37 @@ impl<'o> Schedule<'o> {
     }
 }
 
+/// Wakes threads that wait for a change of the state. Even a signal without effect would be a system call.
+#[derive(Default)]
+struct Condition {
+    changed: Condvar,
+    /// Threads that wait. It changes with the state locked.
+    waiting: AtomicUsize,
+}
+
+impl Condition {
+    fn wait<'s, T>(&self, state: MutexGuard<'s, T>) -> MutexGuard<'s, T> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        state
+    }
+
+    fn notify_one(&self) {
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.changed.notify_one();
+        }
+    }
+}
+
 /// Ends the work of all threads when dropped, even by a panic: no thread waits for input or work any more.
 struct End<'s, 'o>(&'s Schedule<'o>);
 
 impl Drop for End<'_, '_> {
     fn drop(&mut self) {
         self.0.state().end();
-        self.0.work.notify_all();
-        self.0.awaited.notify_all();
+        self.0.work.changed.notify_all();
+        self.0.awaited.changed.notify_all();
         self.0.stop.cancel();
     }
 }
