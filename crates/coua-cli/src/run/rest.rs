@@ -3,13 +3,15 @@
 use super::job::{InputPlan, Job};
 use crate::filter::{Profile, RunFilter};
 use crate::input::{Coding, Means, bytes_from};
-use crate::key::{Mixing, Seen};
+use crate::key::{Mixing, Reason, Seen};
 use crate::pipeline::Batch;
 use crate::record::RecordFormat;
 use crate::runs::{Place, Run};
 use crate::terminal::{Failure, Result, counted};
+use coua::window::Clock;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::iter::zip;
 use std::mem;
 use std::path::PathBuf;
 
@@ -51,19 +53,7 @@ impl InputPlan {
         if is_short || run.is_stream() {
             return Ok(());
         }
-        // The run may have forgotten, and printed again, what a filter with a window remembers at the checkpoint.
-        let is_new = !run.job.has("repeats") && profile.window.is_none();
-        let is_of_run = match self.last_of_rest(run, place, coding)? {
-            Some((mut batch, Some(last))) if is_new => {
-                self.look_up(filter, profile, &mut batch)?;
-                // Records that the filter remembers were appended by another run.
-                let is_last = |(nth, found): (usize, &Seen)| {
-                    *found == Seen::Repeat && batch.keys.record_of_hash(nth) == last
-                };
-                !batch.answers.found.iter().enumerate().any(is_last)
-            }
-            found => found.is_some(),
-        };
+        let is_of_run = self.is_rest_of(filter, profile, run, place, coding)?;
         if is_of_run {
             return Ok(());
         }
@@ -76,21 +66,23 @@ impl InputPlan {
         Err(Failure::at(place.path.display(), reason))
     }
 
-    /// The block of the inputs with the last record behind a place in an output, and which that is, unless it is cut off.
-    /// None if the bytes there are not records of the inputs in their order.
-    fn last_of_rest(
+    /// Whether the bytes behind a place in an output are records of the inputs in their order, all of which the run may
+    /// have printed.
+    fn is_rest_of(
         &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
         run: &Run,
         place: &Place,
         coding: Coding,
-    ) -> Result<Option<(Batch, Option<usize>)>> {
+    ) -> Result<bool> {
         let (means, format) = (Means::new()?, &self.hashing.format);
         let failed = |error| Failure::io(place.path.display(), &error);
         let bytes = bytes_from(&place.path, place.offset, coding, &means).map_err(failed)?;
         let mut rest = RestBytes { bytes, next: Vec::new(), at: 0, end: None };
         let inputs: Vec<PathBuf> = run.inputs.iter().map(|input| input.path.clone()).collect();
         let mut reader = self.reader(self.inputs.others(&inputs), Mixing::Allowed, means.clone());
-        let (mut batch, mut last) = (Batch::default(), None);
+        let mut batch = Batch::default();
         // A failure of an input is reported when the run comes there.
         while !rest.is_empty() && matches!(reader.next_block(&mut batch.block), Ok(true)) {
             let block = &batch.block;
@@ -98,19 +90,44 @@ impl InputPlan {
             // The last one may have grown since.
             let done = input.records.saturating_sub(u64::from(input.note > 0));
             let done = done.saturating_sub(block.records_before) as usize;
-            for (place, record) in block.records().enumerate().skip(done) {
-                if let Some(passed) = rest.pass(record, format) {
-                    last = (passed >= record.len()).then_some(place);
-                }
+            // The last one there may be cut off.
+            let mut is_there = |(nth, record): (usize, &[u8])| {
+                nth >= done && rest.pass(record, format).is_some_and(|it| it >= record.len())
+            };
+            let are_there: Vec<bool> = block.records().enumerate().map(&mut is_there).collect();
+            let is_last = block.failure.is_some();
+            if are_there.contains(&true)
+                && !self.may_print(filter, profile, &mut batch, &are_there, run)?
+            {
+                return Ok(false);
             }
-            if block.failure.is_some() {
+            if is_last {
                 break;
             }
         }
         let is_cut_off = rest.end == Some(RestEnd::CutOff);
         let has_others = is_cut_off && ends_with_frames(place, coding, &means).map_err(failed)?;
-        let is_own = rest.is_empty() && !has_others;
-        Ok(is_own.then_some((batch, last)))
+        Ok(rest.is_empty() && !has_others)
+    }
+
+    /// Whether a run may have printed these records of a block: those that the filter remembers, or of other shards, were
+    /// appended by another run.
+    fn may_print(
+        &self,
+        filter: &mut dyn RunFilter,
+        profile: &Profile,
+        batch: &mut Batch,
+        places: &[bool],
+        run: &Run,
+    ) -> Result<bool> {
+        // The run may have forgotten, and printed again, what a filter whose time is that of the records remembers.
+        let forgets = profile.window.is_some_and(|window| window.clock() != Clock::Arrival);
+        let is_new = !run.job.has("repeats") && !forgets;
+        self.look_up(filter, profile, batch)?;
+        let found = batch.answers.found.iter().map(|it| !is_new || *it != Seen::Repeat);
+        let mut may_print = Vec::new();
+        batch.keys.spread(found, |reason| *reason != Reason::OtherShard, &mut may_print);
+        Ok(zip(places, may_print).all(|(is_there, may_print)| !is_there || may_print))
     }
 }
 

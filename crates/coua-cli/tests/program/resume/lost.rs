@@ -246,3 +246,32 @@ fn an_output_that_is_appended_to_may_be_shortened() {
     let out = folder.read("out");
     assert!(out.ends_with(b"\n18\n19\n") && !out.contains(&0), "{out:?}");
 }
+
+/// Other runs may print records of the same inputs to the same output: none of them is cut off.
+#[test]
+fn what_other_runs_append_to_an_interrupted_output_is_kept() {
+    let comments = "--comment '#'";
+    let windowed = "--comment '#' --window 7d";
+    // The last line is a comment, which no filter remembers.
+    let others = |options| format!("printf '2\\n# z\\n' | $COUA dedup --filter f {options} >> out");
+    let shard = "$COUA dedup --filter g --shard 2/2 -o out --append in.gz".to_owned();
+    for (options, appends) in
+        [(comments, others(comments)), (windowed, others(windowed)), ("--shard 1/2", shard)]
+    {
+        let folder = Folder::new();
+        let script = |text: &str| shell(folder.path(), text);
+        let dedup = format!("$COUA dedup --filter f -o out --append --resume {options} in.gz");
+        script(
+            "seq 1 20 | sed '1s/^/# a\\n/;$s/$/\\n# z/' | gzip > whole; head -c 11 whole > in.gz",
+        )
+        .good();
+        assert_eq!(script(&dedup).code, Some(2), "the input is cut off");
+        script(&format!("cp whole in.gz; {appends}")).good();
+        let before = folder.read("out");
+        assert!(!before.is_empty());
+        let refused = script(&dedup);
+        let words = " at its end may not all be what an interrupted `coua dedup` of ";
+        assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
+        assert_eq!(folder.read("out"), before, "{options}");
+    }
+}
