@@ -195,7 +195,7 @@ impl RunFilter for ServerFilter {
     fn doubts(&self, op: Op) -> Option<String> {
         let consequence = match op {
             Op::Dedup => "which count as new, and may leave a filter that becomes full",
-            Op::Add => "each of which may be in the filter more often than added",
+            Op::Add => "each of which may have more copies than added, or fewer if it is full",
             Op::AddNew => "which may be in the filter",
             Op::Remove => "each of which may have lost more than one copy; the last reply counts",
             Op::Check | Op::Count => return None,
