@@ -141,7 +141,7 @@ fn ends_of_byte(wanted: u8, bytes: &[u8], from: usize, ends: &mut Vec<usize>) {
     let (chunks, rest) = bytes[from..].as_chunks::<64>();
     let mut before = from;
     for chunk in chunks {
-        // Each byte of eight has its own bit, so their sum has the bits of those that are equal.
+        // The nth of eight bytes sets the nth bit if it is equal. The sum of the eight is the bit mask.
         let bit = |nth| if chunk[nth] == wanted { 1_u8 << (nth % 8) } else { 0 };
         let bits: [u8; 64] = array::from_fn(bit);
         let (eights, _) = bits.as_chunks::<8>();

@@ -173,7 +173,8 @@ impl<'o> Schedule<'o> {
     }
 }
 
-/// Wakes threads that wait for a change of the state. Even a signal without effect would be a system call.
+/// Wakes threads that wait for a change of the state. `Condvar` makes a system call for each signal; this only does if a
+/// thread waits.
 #[derive(Default)]
 struct Condition {
     changed: Condvar,

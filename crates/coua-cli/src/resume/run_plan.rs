@@ -292,7 +292,7 @@ impl<'a> ResumeJob<'a> {
             return Self::check_output(output, of);
         }
         let reason = format!(
-            "--resume: its output was {}, and would be {} with these inputs; use the same ones, or another filter",
+            "--resume: its output was {}, and would be {} now; use the same inputs and folder, or another filter",
             output.path.display(),
             new.path.display()
         );

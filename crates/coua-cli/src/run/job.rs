@@ -279,7 +279,7 @@ impl InputPlan {
         Ok(())
     }
 
-    /// Whether headers are printed: they are in the first shard.
+    /// Whether the run prints headers. With `--shard`, only the run of the first shard does.
     fn prints_headers(&self) -> bool {
         self.hashing.shard.is_none_or(|shard| shard.has(None))
     }

@@ -66,8 +66,8 @@ impl InputPlan {
         Err(Failure::at(place.path.display(), reason))
     }
 
-    /// Whether the bytes behind a place in an output are records of the inputs in their order, all of which the run may
-    /// have printed.
+    /// Whether the run may have written all bytes behind a place in an output: they are records of its inputs, in the
+    /// order of the inputs, and it [may have printed](Self::may_print) each of them.
     fn is_rest_of(
         &self,
         filter: &mut dyn RunFilter,
@@ -90,7 +90,7 @@ impl InputPlan {
             // The last one may have grown since.
             let done = input.records.saturating_sub(u64::from(input.note > 0));
             let done = done.saturating_sub(block.records_before) as usize;
-            // The last one there may be cut off.
+            // Nothing can be said of the last record if it is cut off.
             let mut is_there = |(nth, record): (usize, &[u8])| {
                 nth >= done && rest.pass(record, format).is_some_and(|it| it >= record.len())
             };
@@ -110,8 +110,8 @@ impl InputPlan {
         Ok(rest.is_empty() && !has_others)
     }
 
-    /// Whether a run may have printed these records of a block: those that the filter remembers, or of other shards, were
-    /// appended by another run.
+    /// Whether a run may have printed these records of a block. It does not print a record that the filter remembers, or
+    /// that belongs to another shard: another run has appended such a record.
     fn may_print(
         &self,
         filter: &mut dyn RunFilter,

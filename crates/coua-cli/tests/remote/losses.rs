@@ -55,7 +55,7 @@ fn lost_answers_lose_no_line(kind: Kind) {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(run.stderr.contains("trying again for 60 s"), "{}", run.stderr);
         assert!(
-            run.stderr.contains("count as new, and may leave a filter that becomes full"),
+            run.stderr.contains("count as new, and may be missing from a filter that becomes full"),
             "{}",
             run.stderr
         );

@@ -221,7 +221,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Whether the server has closed the connection, which was idle: a reply would be lost.
+    /// Whether the server has closed this idle connection: a command sent there would get no reply.
     pub(super) fn is_closed(&mut self) -> bool {
         let is_idle = self.used.elapsed() > TURN && self.waiting.is_empty();
         is_idle && matches!(self.call(&["PING"]), Err(LinkError::Lost(_)))

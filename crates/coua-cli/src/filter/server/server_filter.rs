@@ -194,8 +194,8 @@ impl RunFilter for ServerFilter {
     /// Lost connections and their possible effects.
     fn doubts(&self, op: Op) -> Option<String> {
         let consequence = match op {
-            Op::Dedup => "which count as new, and may leave a filter that becomes full",
-            Op::Add => "each of which may have more copies than added, or fewer if it is full",
+            Op::Dedup => "which count as new, and may be missing from a filter that becomes full",
+            Op::Add => "each of which may have more copies than added, or fewer in a full filter",
             Op::AddNew => "which may be in the filter",
             Op::Remove => "each of which may have lost more than one copy; the last reply counts",
             Op::Check | Op::Count => return None,
@@ -322,7 +322,7 @@ impl RemoteFilter {
         let (keys, mut shards) = (self.keys.clone(), Vec::new());
         let infos = self.call_all("INFO", &keys, "FULL")?;
         let items = |info: &Request| whole(info.reply.as_ref()?.as_ref().ok()?, ITEMS);
-        // Other processes may be creating the shards, of which the first one comes last.
+        // While another process creates the filter, the first shard is missing: it is created last.
         let is_new = infos.iter().filter_map(items).all(|items| items == 0);
         for (key, request) in zip(&keys, infos) {
             match request.reply.unwrap_or(Ok(Value::Nil)) {

@@ -318,10 +318,7 @@ fn inputs_of_other_folders_rename_no_outputs() {
         shell(folder.path(), &format!("$COUA dedup --filter f --output-dir out --resume {inputs}"))
     };
     dedup("a/1").good();
-    refused(
-        &dedup("a/1 b/1"),
-        "/out/a/1 with these inputs; use the same ones, or another filter\n",
-    );
+    refused(&dedup("a/1 b/1"), "/out/a/1 now; use the same inputs and folder, or another filter\n");
     assert!(folder.read("out/1") == b"a\n" && !folder.has("out/a"));
 }
 

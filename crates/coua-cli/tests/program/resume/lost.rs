@@ -247,7 +247,7 @@ fn an_output_that_is_appended_to_may_be_shortened() {
     assert!(out.ends_with(b"\n18\n19\n") && !out.contains(&0), "{out:?}");
 }
 
-/// Other runs may print records of the same inputs to the same output: none of them is cut off.
+/// `--resume` cuts off no record that another run has printed, even if it is also one of its own inputs.
 #[test]
 fn what_other_runs_append_to_an_interrupted_output_is_kept() {
     let comments = "--comment '#'";
