@@ -1,7 +1,7 @@
 //! One output: standard output or a file, written in large pieces.
 
 use super::compress::{Compressor, Drain, FRAME, OutputCompression};
-use super::output_spec::{Destination, OutputSpec};
+use super::output_spec::{Destination, OutputSpec, STANDARD_OUTPUT};
 use crate::input::last_bytes;
 use crate::platform::{self, Identity};
 use crate::record::{RecordFormat, unmarked};
@@ -112,7 +112,7 @@ impl Output {
     /// Goes to the end of a file. If its last record lacks a separator, that is written first.
     pub(super) fn append(&mut self) -> Result<()> {
         let is_standard = self.name == Stream::Output.name();
-        let name = Path::new(if is_standard { "/dev/stdout" } else { &self.name });
+        let name = Path::new(if is_standard { STANDARD_OUTPUT } else { &self.name });
         let path = self.path.as_deref().unwrap_or(name);
         // What the shell has opened may be unreadable.
         let is_unknown = self.path.is_none() && File::open(path).is_err();

@@ -10,8 +10,8 @@ pub(crate) use compress::OutputCompression;
 pub(crate) use file::Synced;
 pub(crate) use output_folder::OutputFolder;
 pub(crate) use output_spec::{
-    Destination, Destinations, OutputSpec, UsedFiles, has_content, is_filter, is_same_place,
-    refuse_filter,
+    Destination, Destinations, OutputSpec, STANDARD_OUTPUT, UsedFiles, has_content, is_filter,
+    is_same_place, refuse_filter,
 };
 
 use crate::key::{Answers, BlockKeys, COUNT, MissingKey, Reason};

@@ -62,6 +62,9 @@ impl Destination {
     }
 }
 
+/// A name of standard output.
+pub(crate) const STANDARD_OUTPUT: &str = "/dev/stdout";
+
 /// The outputs on the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Destinations {
@@ -118,7 +121,7 @@ impl Destinations {
 
     /// The file, if it has content. Standard output may be one that is appended to.
     pub(crate) fn begun(&self) -> Option<&Path> {
-        let appended = (self.appends && self.are_printed()).then_some(Path::new("/dev/stdout"));
+        let appended = (self.appends && self.are_printed()).then_some(Path::new(STANDARD_OUTPUT));
         self.path().or(appended).filter(|path| has_content(path))
     }
 

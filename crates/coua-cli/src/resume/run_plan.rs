@@ -5,7 +5,7 @@
 
 use crate::filter::{Counts, Profile};
 use crate::input::{Coding, Means, bytes_from, compression_of};
-use crate::output::{OutputSpec, has_content};
+use crate::output::{OutputSpec, STANDARD_OUTPUT, has_content};
 use crate::platform::Identity;
 use crate::runs::{CHANGED, Checksum, JobSpec, Place, Run, Runs, have_same_paths};
 use crate::terminal::{Failure, Result, Verbosity, counted};
@@ -123,7 +123,14 @@ impl<'a> ResumeJob<'a> {
 
     /// Returns an error if a new run would empty an output, or append to that of an interrupted run.
     pub(crate) fn check_outputs(&self, runs: &Runs) -> Result<()> {
-        self.run.outputs.iter().try_for_each(|output| self.check_content(output, runs))
+        let standard = Place::start(Path::new(STANDARD_OUTPUT));
+        let mut outputs = self.run.outputs.iter().chain([&standard]);
+        outputs.try_for_each(|output| self.check_content(output, runs))
+    }
+
+    /// Whether records are appended to an output. The shell may append to standard output, and has emptied it otherwise.
+    fn appends_to(&self, output: &Place) -> bool {
+        self.output_spec.to.appends || output.path == Path::new(STANDARD_OUTPUT)
     }
 
     /// Returns an error if an output has content that must be kept.
@@ -131,7 +138,7 @@ impl<'a> ResumeJob<'a> {
         let place_in = |run: &Run| run.outputs.iter().find(|it| file(it) == file(output)).cloned();
         let mut unfinished = runs.newest().filter(|run| !run.has_ended);
         let interrupted = unfinished.find_map(|run| Some((run, place_in(run)?)));
-        let is_kept = match (&interrupted, self.output_spec.to.appends) {
+        let is_kept = match (&interrupted, self.appends_to(output)) {
             (Some((run, place)), true) => !run.is_stream() || place.bytes_after() > 0,
             (None, true) => false,
             // With --resume, the output may be of this job, but with another filter.
@@ -144,7 +151,7 @@ impl<'a> ResumeJob<'a> {
     /// The failure for an output with content that must be kept. `interrupted` is the run that wrote it, up to a place.
     fn kept(&self, output: &Place, interrupted: Option<(&Run, Place)>) -> Failure {
         let (filter, job) = (&self.filter.name, &self.run.job);
-        let appends = self.output_spec.to.appends;
+        let appends = self.appends_to(output);
         let resumes = interrupted.as_ref().is_some_and(|(run, _)| !run.is_stream());
         let (what, mut ways) = match interrupted {
             Some((run, place)) if appends && !resumes => {
@@ -372,6 +379,11 @@ fn shared_outputs(run: &Run) -> &[Place] {
 /// The counters of a run.
 pub(super) fn counts_of(run: &Run) -> Counts {
     Counts::deserialize(&run.counts).unwrap_or_default()
+}
+
+/// Whether another run has committed more of an output, whose bytes up to there are still the same.
+pub(crate) fn is_behind(output: &Place, other: &Place) -> bool {
+    output.offset < other.offset && file(output) == file(other) && other.check().is_ok()
 }
 
 /// The file of an output, whatever its names.

@@ -6,6 +6,7 @@ use crate::input::{Coding, Means, bytes_from};
 use crate::key::{Mixing, Reason, Seen};
 use crate::pipeline::Batch;
 use crate::record::RecordFormat;
+use crate::resume::is_behind;
 use crate::runs::{Place, Run};
 use crate::terminal::{Failure, Result, counted};
 use coua::window::Clock;
@@ -67,7 +68,7 @@ impl InputPlan {
     }
 
     /// Whether the run may have written all bytes behind a place in an output: they are records of its inputs, in the
-    /// order of the inputs, and it [may have printed](Self::may_print) each of them.
+    /// order of the inputs, it [may have printed](Self::may_print) each of them, and no other run has committed them.
     fn is_rest_of(
         &self,
         filter: &mut dyn RunFilter,
@@ -76,6 +77,10 @@ impl InputPlan {
         place: &Place,
         coding: Coding,
     ) -> Result<bool> {
+        let has_more = |other: &Run| other.outputs.iter().any(|other| is_behind(place, other));
+        if filter.runs().is_some_and(|runs| runs.newest().any(has_more)) {
+            return Ok(false);
+        }
         let (means, format) = (Means::new()?, &self.hashing.format);
         let failed = |error| Failure::io(place.path.display(), &error);
         let bytes = bytes_from(&place.path, place.offset, coding, &means).map_err(failed)?;

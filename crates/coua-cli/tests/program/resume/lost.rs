@@ -4,8 +4,8 @@ use super::refused::interrupted;
 use super::rounds;
 use crate::compressed::unpacked;
 use crate::support::{
-    Folder, Repeats, coua, expected, lines, messages, powerless, run_in, shell, try_send, until,
-    wait,
+    Folder, Repeats, Run, coua, expected, lines, messages, powerless, run_in, shell, try_send,
+    until, wait,
 };
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
@@ -253,7 +253,8 @@ fn what_other_runs_append_to_an_interrupted_output_is_kept() {
     let comments = "--comment '#'";
     let windowed = "--comment '#' --window 7d";
     // The last line is a comment, which no filter remembers.
-    let others = |options| format!("printf '2\\n# z\\n' | $COUA dedup --filter f {options} >> out");
+    let others =
+        |options| format!("printf '2\\n# z\\n' | $COUA dedup --filter f {options} | cat >> out");
     let shard = "$COUA dedup --filter g --shard 2/2 -o out --append in.gz".to_owned();
     for (options, appends) in
         [(comments, others(comments)), (windowed, others(windowed)), ("--shard 1/2", shard)]
@@ -261,17 +262,55 @@ fn what_other_runs_append_to_an_interrupted_output_is_kept() {
         let folder = Folder::new();
         let script = |text: &str| shell(folder.path(), text);
         let dedup = format!("$COUA dedup --filter f -o out --append --resume {options} in.gz");
-        script(
-            "seq 1 20 | sed '1s/^/# a\\n/;$s/$/\\n# z/' | gzip > whole; head -c 11 whole > in.gz",
-        )
-        .good();
+        script(CUT_OFF).good();
         assert_eq!(script(&dedup).code, Some(2), "the input is cut off");
         script(&format!("cp whole in.gz; {appends}")).good();
         let before = folder.read("out");
         assert!(!before.is_empty());
-        let refused = script(&dedup);
-        let words = " at its end may not all be what an interrupted `coua dedup` of ";
-        assert!(refused.code == Some(2) && refused.stderr.contains(words), "{}", refused.stderr);
+        assert_kept(&script(&dedup));
         assert_eq!(folder.read("out"), before, "{options}");
+    }
+}
+
+/// Prepares a compressed input that is cut off.
+const CUT_OFF: &str =
+    "seq 1 20 | sed '1s/^/# a\\n/;$s/$/\\n# z/' | gzip > whole; head -c 11 whole > in.gz";
+
+fn assert_kept(run: &Run) {
+    let words = " at its end may not all be what an interrupted `coua dedup` of ";
+    assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
+}
+
+/// Of repeats, the filter does not know who has printed them.
+#[test]
+fn what_other_runs_have_committed_behind_an_interrupted_output_is_kept() {
+    let folder = Folder::new();
+    let script = |text: &str| shell(folder.path(), text);
+    let dedup = |rest| format!("$COUA dedup --filter f -o out -d --append --resume {rest}");
+    let (first, other) = (dedup("in.gz"), dedup("--comment '#' more"));
+    script(CUT_OFF).good();
+    script(&format!("echo 2 > more; {other}")).good();
+    assert_eq!(script(&first).code, Some(2), "the input is cut off");
+    script(&format!("echo 2 >> more; cp whole in.gz; {other}")).good();
+    assert_kept(&script(&first));
+    assert_eq!(folder.read("out"), b"2\n");
+}
+
+/// What is behind the last checkpoint would be cut off.
+#[test]
+fn the_shell_cannot_append_to_an_interrupted_output() {
+    for (options, appends) in [("", ">> out"), ("", "-o /dev/stdout >> out"), ("-d", ">> out")] {
+        let folder = Folder::new();
+        let script = |text: &str| shell(folder.path(), text);
+        let dedup = format!("$COUA dedup --filter f {options}");
+        let resume = format!("{dedup} -o out --append --resume in.gz");
+        script(&format!("echo other > out; {CUT_OFF}")).good();
+        assert_eq!(script(&resume).code, Some(2), "the input is cut off");
+        let append = format!("printf '2\\n2\\n' | {dedup} {appends}");
+        let refused = script(&append);
+        let words = "coua: /dev/stdout: holds the output of an interrupted `coua dedup` of ";
+        assert!(refused.code == Some(2) && refused.stderr.starts_with(words), "{}", refused.stderr);
+        assert_eq!(folder.read("out"), b"other\n");
+        script(&format!("cp whole in.gz; {resume}; {append}")).good();
     }
 }
