@@ -6,7 +6,7 @@
 //! | note | its content |
 //! |---|---|
 //! | `coua/run/N` | the job; the paths of inputs, and of outputs, a character for each byte |
-//! | `coua/run/N/state` | whether it has ended, records done, the counters of the command |
+//! | `coua/run/N/state` | whether it has ended, whether others have printed, records done, the counters of the command |
 //! | `coua/run/N/file/M` | the position in file M, as [`Place`] has it; without it nothing was done |
 
 use crate::platform;
@@ -77,6 +77,9 @@ pub(crate) struct Run {
     pub(crate) job: JobSpec,
     /// The run has ended, or reads inputs that cannot be read again, so it is never resumed.
     pub(crate) has_ended: bool,
+    /// Since its last checkpoint, another run has printed records to where the filter does not know: perhaps to the outputs
+    /// of this one.
+    pub(crate) others_print: bool,
     /// Records done.
     pub(crate) records: u64,
     /// The counters of the command.
@@ -130,7 +133,7 @@ impl Run {
                 notes.insert(format!("{name}/file/{at}"), to_note(place));
             }
         }
-        let state = (self.has_ended, self.records, &self.counts);
+        let state = (self.has_ended, self.others_print, self.records, &self.counts);
         notes.insert(format!("{name}/state"), to_note(&state));
         notes.insert(name, self.fixed_note());
     }
@@ -157,7 +160,7 @@ impl Run {
             return Some(());
         }
         let state = serde_json::from_slice(note).ok().filter(|_| part == "state");
-        (self.has_ended, self.records, self.counts) = state?;
+        (self.has_ended, self.others_print, self.records, self.counts) = state?;
         Some(())
     }
 }
@@ -373,8 +376,8 @@ mod tests {
         (place.offset, place.records, place.note) = (records, 2, 3);
         let counts = Value::from("counts");
         let (inputs, outputs) = (vec![Place::start(Path::new("in \u{e4}\u{20ac}"))], vec![place]);
-        let (job, has_ended) = (JobSpec::new("job"), records > 5);
-        Run { job, has_ended, records, counts, inputs, outputs }
+        let (job, has_ended, others_print) = (JobSpec::new("job"), records > 5, records == 4);
+        Run { job, has_ended, others_print, records, counts, inputs, outputs }
     }
 
     fn sample() -> Runs {
@@ -437,9 +440,9 @@ mod tests {
             ("coua/run/x", "[{}, [], []]"),
             ("coua/run/7", "[1, [], []]"),
             ("coua/run/7", r#"[{"command": "add", "options": {}}, ["\u20ac"], []]"#),
-            ("coua/run/7/state", "[false, 1, null]"),
-            ("coua/run/1/state", "[2, 1, null]"),
-            ("coua/run/1/state", "[false, 1]"),
+            ("coua/run/7/state", "[false, false, 1, null]"),
+            ("coua/run/1/state", "[false, 2, 1, null]"),
+            ("coua/run/1/state", "[false, false, 1]"),
             ("coua/run/1/file/2", r#"{"offset":1,"records":1,"note":0,"sum":{"Ends":1}}"#),
             ("coua/run/1/file/1", r#"{"offset":1,"records":1,"note":0,"sum":{"Other":1}}"#),
             ("coua/run/1/file/1", r#"{"offset":1,"records":1,"note":0}"#),

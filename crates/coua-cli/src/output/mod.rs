@@ -222,15 +222,15 @@ impl Output {
             if !selected {
                 continue;
             }
-            let number = match without_key.map(|it| &it.reason) {
-                Some(Reason::Header(_)) if block.has_header_at(place) => COUNT.to_owned(),
-                Some(Reason::Header(_) | Reason::Comment) => String::new(),
-                _ => total.to_string(),
-            };
-            if number.is_empty() {
-                self.write(record)?;
-            } else {
-                self.write_after(&number, separator, record)?;
+            match without_key.map(|it| &it.reason) {
+                Some(Reason::Header(_)) if block.has_header_at(place) => {
+                    // A byte order mark stays at the beginning.
+                    let (mark, header) = record.split_at(record.len() - unmarked(record).len());
+                    self.write(mark)?;
+                    self.write_after(COUNT, separator, header)?;
+                }
+                Some(Reason::Header(_) | Reason::Comment) => self.write(record)?,
+                _ => self.write_after(&total.to_string(), separator, record)?,
             }
             if place + 1 == block.len() {
                 self.end_last_record(block)?;
@@ -248,13 +248,11 @@ impl Output {
         }
     }
 
-    /// Writes a record after its number. A byte order mark stays at the beginning of the line.
+    /// Writes a record after its number.
     fn write_after(&mut self, number: &str, separator: u8, record: &[u8]) -> Result<()> {
-        let (mark, rest) = record.split_at(record.len() - unmarked(record).len());
-        self.write(mark)?;
         self.write(number.as_bytes())?;
         self.write(&[separator])?;
-        self.write(rest)
+        self.write(record)
     }
 }
 

@@ -8,4 +8,4 @@ mod recorder;
 mod run_plan;
 
 pub(crate) use recorder::{Recorder, RunEnd};
-pub(crate) use run_plan::{Mode, ResumeJob, ResumeOptions, is_behind};
+pub(crate) use run_plan::{Mode, ResumeJob, ResumeOptions};

@@ -188,7 +188,7 @@ impl Recorder {
         let run = self.number.and_then(|number| runs.by_number.get_mut(&number));
         let Some(run) = run else { return };
         run.inputs = self.inputs.iter().map(|position| position.place.clone()).collect();
-        run.outputs = synced;
+        (run.outputs, run.others_print) = (synced, false);
         let records = if self.is_resumable() {
             run.inputs.iter().map(|place| place.records).sum()
         } else {
@@ -291,6 +291,9 @@ impl ResumeJob<'_> {
             outputs.begin(self.output_spec.to)?;
         }
         runs.by_number.retain(|number, _| !replaced.contains(number));
+        let prints_elsewhere = run.job.is_dedup() && written.is_empty();
+        let unfinished = runs.by_number.values_mut().filter(|other| !other.has_ended);
+        unfinished.for_each(|other| other.others_print |= prints_elsewhere);
         // Other commands would count a part twice if they cannot be resumed.
         let is_recorded = run.job.is_dedup() || !run.is_stream();
         let mut recorder = is_recorded.then(|| Recorder::new(run, number, runs, self));

@@ -225,8 +225,12 @@ impl<'a> ResumeJob<'a> {
         }
         let (_, newest) = same[0];
         for output in shared_outputs(newest) {
-            Self::check_output(output, newest)?;
-            outputs.push(output.clone());
+            // Other jobs may have written to it after this one.
+            let all = runs.newest().flat_map(|run| run.outputs.iter().map(move |it| (it, run)));
+            let last = all.filter(|(it, _)| is_behind(output, it)).max_by_key(|(it, _)| it.offset);
+            let (last, run) = last.unwrap_or((output, newest));
+            Self::check_output(last, run)?;
+            outputs.push(Place { path: output.path.clone(), ..last.clone() });
         }
         Ok(Some(self.continued(inputs, outputs, &used, &same)))
     }
@@ -252,6 +256,7 @@ impl<'a> ResumeJob<'a> {
         let records = inputs.iter().map(|input| input.records).sum();
         let has_more = inputs.iter().any(|input| input.bytes_after() > 0);
         let mut run = Run { records, counts: json!(counts), inputs, outputs, ..self.run.clone() };
+        run.others_print = used.iter().any(|age| same[*age].1.others_print);
         let newest = same[0].1;
         run.has_ended = newest.has_ended && newest.has_files_of(&run) && !has_more;
         let ours: HashSet<_> = steps(&run).map(|(name, _)| name).collect();
@@ -381,8 +386,8 @@ pub(super) fn counts_of(run: &Run) -> Counts {
     Counts::deserialize(&run.counts).unwrap_or_default()
 }
 
-/// Whether another run has committed more of an output, whose bytes up to there are still the same.
-pub(crate) fn is_behind(output: &Place, other: &Place) -> bool {
+/// Whether another run has written more to an output, which begins with all of that.
+fn is_behind(output: &Place, other: &Place) -> bool {
     output.offset < other.offset && file(output) == file(other) && other.check().is_ok()
 }
 

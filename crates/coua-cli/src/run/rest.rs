@@ -6,7 +6,6 @@ use crate::input::{Coding, Means, bytes_from};
 use crate::key::{Mixing, Reason, Seen};
 use crate::pipeline::Batch;
 use crate::record::RecordFormat;
-use crate::resume::is_behind;
 use crate::runs::{Place, Run};
 use crate::terminal::{Failure, Result, counted};
 use coua::window::Clock;
@@ -68,7 +67,7 @@ impl InputPlan {
     }
 
     /// Whether the run may have written all bytes behind a place in an output: they are records of its inputs, in the
-    /// order of the inputs, it [may have printed](Self::may_print) each of them, and no other run has committed them.
+    /// order of the inputs, and it [may have printed](Self::may_print) each of them.
     fn is_rest_of(
         &self,
         filter: &mut dyn RunFilter,
@@ -77,10 +76,6 @@ impl InputPlan {
         place: &Place,
         coding: Coding,
     ) -> Result<bool> {
-        let has_more = |other: &Run| other.outputs.iter().any(|other| is_behind(place, other));
-        if filter.runs().is_some_and(|runs| runs.newest().any(has_more)) {
-            return Ok(false);
-        }
         let (means, format) = (Means::new()?, &self.hashing.format);
         let failed = |error| Failure::io(place.path.display(), &error);
         let bytes = bytes_from(&place.path, place.offset, coding, &means).map_err(failed)?;
@@ -115,8 +110,8 @@ impl InputPlan {
         Ok(rest.is_empty() && !has_others)
     }
 
-    /// Whether a run may have printed these records of a block. It does not print a record that the filter remembers, or
-    /// that belongs to another shard: another run has appended such a record.
+    /// Whether a run may have printed these records of a block: none of another shard, and if another run may have appended
+    /// to the output, none that the filter remembers.
     fn may_print(
         &self,
         filter: &mut dyn RunFilter,
@@ -127,7 +122,7 @@ impl InputPlan {
     ) -> Result<bool> {
         // The run may have forgotten, and printed again, what a filter whose time is that of the records remembers.
         let forgets = profile.window.is_some_and(|window| window.clock() != Clock::Arrival);
-        let is_new = !run.job.has("repeats") && !forgets;
+        let is_new = run.others_print && !run.job.has("repeats") && !forgets;
         self.look_up(filter, profile, batch)?;
         let found = batch.answers.found.iter().map(|it| !is_new || *it != Seen::Repeat);
         let mut may_print = Vec::new();

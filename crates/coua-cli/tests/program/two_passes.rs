@@ -39,19 +39,20 @@ fn csv_has_its_header_once_and_a_name_for_the_number() {
     assert_eq!(dedup(&["--keep", "none", "-c"]), "count;id;v\n1;2;b\n");
 }
 
-/// A byte order mark stays at the beginning of the output, and messages are about the columns of the input.
+/// The number of a header comes after its byte order mark, that of a record before all of the record. Messages are about
+/// the columns of the input.
 #[test]
-fn a_number_comes_after_a_byte_order_mark() {
+fn numbers_are_before_byte_order_marks_of_records() {
     let run = run_with("\u{feff}id,v\n1,a\n1,b\n".as_bytes(), ["dedup", "--csv", "id", "-c"]);
     assert_eq!(run.text(), "\u{feff}count,id,v\n2,1,a\n");
     assert_eq!(
         run_with("\u{feff}a\nb\na\n".as_bytes(), ["dedup", "-c"]).text(),
-        "\u{feff}2\ta\n1\tb\n"
+        "2\t\u{feff}a\n1\tb\n"
     );
     let folder = Folder::new();
     run_with(b"a\n", ["add", "-q", &folder.join("f")]).good();
     let count = run_with("\u{feff}a\nb\n".as_bytes(), ["count", &folder.join("f")]);
-    assert_eq!(count.text(), "\u{feff}1\ta\n0\tb\n");
+    assert_eq!(count.text(), "1\t\u{feff}a\n0\tb\n");
     run_with(b"id,v\n", ["dedup", "--csv", "key", "-c"])
         .failed(2, "coua: standard input: no column \"key\" in the header (found id, v)\n");
 }

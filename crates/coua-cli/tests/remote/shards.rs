@@ -9,6 +9,7 @@ on_both!(
     what_else_has_the_name_is_not_in_the_way,
     shards_that_forget_otherwise_are_refused,
     a_lost_shard_is_not_created_anew,
+    a_creation_that_did_not_end_is_not_completed,
 );
 
 fn a_name_is_one_key_or_its_shards(kind: Kind) {
@@ -99,7 +100,25 @@ fn a_lost_shard_is_not_created_anew(kind: Kind) {
         }
         client.good(&format!("RENAME {{seen:{lost}}}.away {{seen:{lost}}}"));
     }
-    // A process that dies while it creates a filter leaves shards without items.
-    client.good("CF.RESERVE {begun:3} 1024 HASHBITS 64");
-    run_with(b"0\n", ["dedup", "--filter", &address(&server, "begun?shards=4")]).good();
+}
+
+/// Its shards may have other options.
+fn a_creation_that_did_not_end_is_not_completed(kind: Kind) {
+    let server = Server::start(kind);
+    let mut client = server.client();
+    let at = address(&server, "begun?shards=4");
+    let dedup = ["dedup", "--filter", &at];
+    client.good("SET {begun:2} text");
+    let refused = format!(
+        "coua: {at}: WRONGTYPE Operation against a key holding the wrong kind of value (key {{begun:2}})\n"
+    );
+    run_with(b"0\n", [&dedup[..], &["--capacity=1000", "--when-full=stop"]].concat())
+        .failed(2, &refused);
+    client.good("DEL {begun:2}");
+    let unfinished = format!(
+        "coua: {at}: its creation did not end; delete its other keys, and try again: the server has no key {{begun:0}}\n"
+    );
+    run_with(b"0\n", dedup).failed(2, &unfinished);
+    client.good("DEL {begun:1} {begun:3}");
+    run_with(b"0\n", dedup).good();
 }

@@ -168,7 +168,7 @@ impl HashList {
         let hash_bits = f64::from(self.hashes.bits());
         Figures {
             slots: slots as u64,
-            rate: items / hash_bits.exp2(),
+            rate: (items / hash_bits.exp2()).min(1.0),
             hash_bits,
             load: items / slots as f64,
             window: None,
@@ -252,6 +252,13 @@ mod tests {
             assert_eq!(list.push(KeyHash::from_u64(7), None), Ok(false), "{words}");
             assert_eq!(list.to_table().unwrap().len(), MOST_LISTED as u64, "{words}");
         }
+    }
+
+    #[test]
+    fn a_rate_is_at_most_one() {
+        let mut list = list("4 HASHBITS 8");
+        push_all(&mut list, (0..1_000).map(|number| number << 50));
+        assert_eq!(list.figures().rate.to_bits(), 1.0_f64.to_bits());
     }
 
     /// Copies find room in a table.

@@ -240,10 +240,11 @@ pub(crate) fn report(address: &Address) -> Result<Report> {
     Ok(report)
 }
 
-/// How long another process may take to create the shards of a filter, and the pause between checks.
-const CREATION: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(20);
+/// How long another process may take to create the shards of a filter.
+const CREATION: Duration = Duration::from_secs(10);
 
+const UNFINISHED: &str =
+    "its creation did not end; delete its other keys, and try again: the server has no key";
 const GONE: &str =
     "the filter is gone from the server: it was deleted, or the server lost its data";
 
@@ -263,12 +264,12 @@ impl RemoteFilter {
         let shards = address.shards.unwrap_or(1).into();
         let options = options.map(|all| description::of_shard(all, shards)).transpose()?;
         let mut filter = Self::connect(address, verbosity)?;
-        let mut missing = "no such filter; create it with `coua dedup` or `coua add`";
-        let mut found = filter.describe()?;
-        if let (Some(options), None) = (&options, &found) {
-            (found, missing) = (filter.create(&description::arguments(options)?)?, GONE);
-        }
-        let found = found.ok_or_else(|| filter.failure(missing))?;
+        let missing = "no such filter; create it with `coua dedup` or `coua add`";
+        let found = match (filter.describe()?, &options) {
+            (Some(found), _) => found,
+            (None, Some(options)) => filter.create(&description::arguments(options)?)?,
+            (None, None) => return Err(filter.failure(missing)),
+        };
         options.map_or(Ok(()), |options| description::agree(&options, &found, address))?;
         Ok((filter, found))
     }
@@ -276,32 +277,32 @@ impl RemoteFilter {
     /// Creates the missing shards. The first one is created last: if it exists, all do.
     ///
     /// All have the same secret hash key, so they can be merged. If several processes do this at once, the one that
-    /// creates the last shard creates the others too, unless it dies meanwhile.
-    fn create(&mut self, arguments: &str) -> Result<Option<Description>> {
+    /// creates the last shard creates the others too.
+    fn create(&mut self, arguments: &str) -> Result<Description> {
         let arguments = format!("{arguments} SEED {}", self.seed()?);
         let keys = self.keys.clone();
         let (first, others) = keys.split_at(1);
-        let last = &others[others.len().saturating_sub(1)..];
-        let (are_new, until) = (self.reserve(last, &arguments)?, Instant::now() + CREATION);
-        while !are_new && Instant::now() < until {
-            if let Some(found) = self.describe()? {
-                return Ok(Some(found));
-            }
-            thread::sleep(PAUSE);
+        if self.reserve(&others[others.len().saturating_sub(1)..], &arguments)? {
+            self.reserve(others, &arguments)?;
+            self.reserve(first, &arguments)?;
         }
-        self.reserve(others, &arguments)?;
-        self.reserve(first, &arguments)?;
-        // Another process may have created it at the same time with other options.
-        self.describe()
+        for _ in 0..500 {
+            // Another process may have created it at the same time with other options.
+            if let Some(found) = self.describe()? {
+                return Ok(found);
+            }
+            thread::sleep(CREATION / 500);
+        }
+        Err(self.failure(&format!("{UNFINISHED} {}", keys[0])))
     }
 
     /// Creates keys; returns whether all of them are new.
     fn reserve(&mut self, keys: &[String], arguments: &str) -> Result<bool> {
         let mut are_new = true;
-        for Request { reply, in_doubt, .. } in self.call_all("RESERVE", keys, arguments)? {
-            match reply {
-                Some(Err(text)) if text == "item exists" => are_new &= in_doubt,
-                Some(Err(text)) => return Err(self.failure(&text)),
+        for (key, it) in zip(keys, self.call_all("RESERVE", keys, arguments)?) {
+            match it.reply {
+                Some(Err(text)) if text == "item exists" => are_new &= it.in_doubt,
+                Some(Err(text)) => return Err(self.failure(&format!("{text} (key {key})"))),
                 _ => {}
             }
         }

@@ -281,9 +281,10 @@ fn assert_kept(run: &Run) {
     assert!(run.code == Some(2) && run.stderr.contains(words), "{}", run.stderr);
 }
 
-/// Of repeats, the filter does not know who has printed them.
+/// Jobs with other options that write to the same output go on one after the other: each behind what the others have
+/// committed.
 #[test]
-fn what_other_runs_have_committed_behind_an_interrupted_output_is_kept() {
+fn jobs_with_other_options_go_on_with_a_shared_output() {
     let folder = Folder::new();
     let script = |text: &str| shell(folder.path(), text);
     let dedup = |rest| format!("$COUA dedup --filter f -o out -d --append --resume {rest}");
@@ -292,8 +293,27 @@ fn what_other_runs_have_committed_behind_an_interrupted_output_is_kept() {
     script(&format!("echo 2 > more; {other}")).good();
     assert_eq!(script(&first).code, Some(2), "the input is cut off");
     script(&format!("echo 2 >> more; cp whole in.gz; {other}")).good();
-    assert_kept(&script(&first));
     assert_eq!(folder.read("out"), b"2\n");
+    script(&format!("{first}; {other}; echo 3 >> more; {other}; {first}; {other}")).good();
+    assert_eq!(folder.read("out"), b"2\n2\n3\n");
+}
+
+/// What other jobs have printed to outputs of their own, or added without printing it, is not in this one's.
+#[test]
+fn records_of_other_jobs_do_not_keep_a_run_from_going_on() {
+    let folder = Folder::new();
+    let script = |text: &str| shell(folder.path(), text);
+    let dedup = "$COUA dedup --filter f -o out --resume in.gz";
+    script(CUT_OFF).good();
+    assert_eq!(script(dedup).code, Some(2), "the input is cut off");
+    // As if the run had been killed after that.
+    script("cp whole in.gz; printf '# a\\n1\\n2\\n3\\n' > out").good();
+    script("echo 3 | $COUA dedup --filter f -o other; echo 5 | $COUA add f").good();
+    script(dedup).good();
+    let expected = (1..=20).filter(|number| ![3, 5].contains(number));
+    let expected: Vec<_> = expected.map(|number| number.to_string()).collect();
+    let printed = String::from_utf8(folder.read("out")).unwrap();
+    assert_eq!(printed, format!("# a\n{}\n# z\n", expected.join("\n")));
 }
 
 /// What is behind the last checkpoint would be cut off.
