@@ -22,10 +22,6 @@ pub(super) struct HashList {
     hash_key: [u8; 16],
     pub(super) hashes: SortedHashes,
     capacity: u16,
-    /// The number of different hashes, if the filter does not grow.
-    distinct: u16,
-    /// The filter does not grow, and its hashes do not fit into its table: nothing was removed since that was tried.
-    pub(super) has_no_table: bool,
     pub(super) hints: Hints,
     /// Increases with every change of the filter; not saved.
     pub(super) changes: u16,
@@ -46,24 +42,13 @@ impl HashList {
     pub(super) fn new(spec: &CuckooSpec, hashes: SortedHashes) -> Result<Self, CommandError> {
         let mut list = Self {
             hash_key: spec.hash_key,
-            distinct: 0,
-            has_no_table: false,
             hashes,
             capacity: spec.capacity as u16,
             hints: spec.hints,
             changes: first_change(),
         };
-        list.count_distinct();
         list.hashes.reserve(list.reserved())?;
         Ok(list)
-    }
-
-    fn count_distinct(&mut self) {
-        if self.hints.expansion == 0 {
-            let mut last = None;
-            let is_new = |hash: &u64| last.replace(*hash) != Some(*hash);
-            self.distinct = self.hashes.hashes().filter(is_new).count() as u16;
-        }
     }
 
     /// The number of hashes with reserved memory. A filter of fixed size has it all from the start.
@@ -103,17 +88,14 @@ impl HashList {
 
     /// Adds a hash, within a limit of the key's bytes. Returns false if the filter must become a table first.
     pub(super) fn push(&mut self, hash: KeyHash, limit: Option<u64>) -> Result<bool, CommandError> {
-        let is_full = self.hints.expansion == 0 && self.len() >= self.capacity();
-        // In a table, copies beyond a bucket's worth take no slots.
-        if is_full && (self.has_no_table || self.distinct > self.capacity / 2) {
+        if self.hints.expansion == 0 && self.len() >= self.capacity() {
             return Err(CommandError::Full);
         }
-        if is_full || self.len() == MOST_LISTED {
+        if self.len() == MOST_LISTED {
             return Ok(false);
         }
         CommandError::check_bytes(self.key_bytes_with(1), limit)?;
-        let is_new = self.hashes.insert(hash.to_u64())?;
-        self.distinct += u16::from(is_new && self.hints.expansion == 0);
+        self.hashes.insert(hash.to_u64())?;
         Ok(true)
     }
 
@@ -135,7 +117,6 @@ impl HashList {
         CommandError::check_bytes(self.key_bytes_with(hashes.len()), limit).ok()?;
         let wants = |is_there: bool| if_present == IfPresent::AddCopy || !is_there;
         let pushed = self.hashes.insert_all(hashes, wants).ok()?;
-        self.count_distinct();
         Some(pushed)
     }
 
@@ -149,12 +130,7 @@ impl HashList {
         let hash = self.hasher().hash(item);
         let is_fixed = self.hints.expansion == 0;
         let kept = if is_fixed { self.capacity() } else { self.len().saturating_sub(1) };
-        let removed = self.hashes.remove(hash.to_u64(), kept);
-        self.has_no_table &= !removed;
-        if removed && is_fixed && self.count_hash(hash) == 0 {
-            self.distinct -= 1;
-        }
-        removed
+        self.hashes.remove(hash.to_u64(), kept)
     }
 
     /// Allocated bytes, the same in a copy.
@@ -261,7 +237,7 @@ mod tests {
         assert_eq!(list.figures().rate.to_bits(), 1.0_f64.to_bits());
     }
 
-    /// Copies find room in a table.
+    /// Copies count as items: a filter keeps its rate.
     #[test]
     fn a_list_of_fixed_size_takes_its_items_and_the_same_memory() {
         for words in ["4 EXPANSION 0", "100 EXPANSION 0", "3000 EXPANSION 0 HASHBITS 64"] {
@@ -269,8 +245,7 @@ mod tests {
             let mut items = copies.clone();
             let (capacity, bytes) = (copies.capacity() as u64, copies.list_bytes());
             push_all(&mut copies, (0..capacity).map(|_| 5));
-            assert_eq!(copies.push(KeyHash::from_u64(5), None), Ok(false));
-            assert_eq!(copies.to_table().unwrap().len(), capacity);
+            assert_eq!(copies.push(KeyHash::from_u64(5), None), Err(CommandError::Full));
             let step = (u64::MAX / capacity) | 1;
             push_all(&mut items, (0..capacity).map(|number| number * step));
             assert_eq!(items.push(KeyHash::from_u64(0), None), Err(CommandError::Full));

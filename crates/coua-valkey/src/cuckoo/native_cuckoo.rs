@@ -186,9 +186,7 @@ impl NativeCuckoo {
         /// Bytes that the next item may need beside the table.
         const FOR_ONE: u64 = 64;
         let Form::List(list) = &mut self.form else { return Ok(()) };
-        let filter = list.to_table();
-        list.has_no_table = filter.as_ref().is_err_and(|why| *why == CommandError::Full);
-        let mut table = Table::new(filter?, list.hints);
+        let mut table = Table::new(list.to_table()?, list.hints);
         table.changes = list.changes;
         CommandError::check_bytes(table.memory_bytes() + FOR_ONE, limit)?;
         self.form = Form::Table(table);

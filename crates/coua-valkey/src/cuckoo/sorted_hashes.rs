@@ -64,23 +64,23 @@ impl SortedHashes {
         self.words.try_reserve_exact(more).map_err(|_| CommandError::NoMemory)
     }
 
-    /// Adds a hash, and returns whether no other has the same bits.
-    pub(super) fn insert(&mut self, hash: u64) -> Result<bool, CommandError> {
+    /// Adds a hash.
+    pub(super) fn insert(&mut self, hash: u64) -> Result<(), CommandError> {
         let value = self.value_of(hash);
         let (before, after) = (self.layout(), HashLayout::of(self.bits, self.len() + 1));
         self.reserve(after.len)?;
         let Equals { numbers, at } = self.equals(value);
-        let (number, is_new) = (numbers.start, numbers.is_empty());
+        let number = numbers.start;
         if (before.low, before.high) != (after.low, after.high) {
             let mut values = self.values_with(1)?;
             values.insert(number, value);
-            return self.write(&values).map(|()| is_new);
+            return self.write(&values);
         }
         self.words.resize(after.words(), 0);
         insert_bits(&mut self.words, number * after.low, after.low, low(after, value));
         insert_bits(&mut self.words, after.ranges_at() + at, 1, 1);
         self.len += 1;
-        Ok(is_new)
+        Ok(())
     }
 
     /// Adds those hashes that `wants` accepts, which receives whether one with the same bits exists. Returns, in order,
