@@ -158,6 +158,24 @@ pub(crate) enum RdbError {
     Defect,
 }
 
+impl RdbError {
+    /// Whether the value is damaged. It may be sound if memory is short, or if a newer version wrote it.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Field(_) | Self::Trailing => true,
+            Self::Filter(error) => matches!(
+                error,
+                LoadError::NotAFilter
+                    | LoadError::Length { .. }
+                    | LoadError::Checksum { .. }
+                    | LoadError::Field { .. }
+            ),
+            Self::Io(error) => error.kind() != io::ErrorKind::OutOfMemory,
+            _ => false,
+        }
+    }
+}
+
 impl From<LoadError> for RdbError {
     fn from(error: LoadError) -> Self {
         match error {
@@ -187,6 +205,20 @@ mod tests {
             (CommandError::NotLoaded, "Couldn't load chunk!"),
         ] {
             assert_eq!(refusal.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_sound_value_is_no_damage() {
+        for (refusal, is_damage) in [
+            (RdbError::Io(io::ErrorKind::OutOfMemory.into()), false),
+            (RdbError::KeyMemory { limit: 1 }, false),
+            (RdbError::Filter(LoadError::Features { found: 8 }), false),
+            (RdbError::Filter(LoadError::Checksum { part: "header".into() }), true),
+            (RdbError::Io(io::ErrorKind::UnexpectedEof.into()), true),
+            (RdbError::Trailing, true),
+        ] {
+            assert_eq!(refusal.is_damage(), is_damage, "{refusal}");
         }
     }
 

@@ -168,11 +168,14 @@ impl HashList {
         Ok(filter)
     }
 
-    /// Adds all hashes of another list, if all fit, and both have the same hash key and number of bits.
+    /// Adds all hashes of another list, if both have the same hash key and number of bits, and a list can hold them.
     pub(super) fn merge(&mut self, other: &Self) -> Result<bool, CommandError> {
         let is_alike = (self.hash_key, self.hashes.bits()) == (other.hash_key, other.hashes.bits());
         let len = self.len() + other.len();
-        if !is_alike || len > MOST_LISTED || self.hints.expansion == 0 {
+        if self.hints.expansion == 0 && len > self.capacity() {
+            return Err(CommandError::Full);
+        }
+        if !is_alike || len > MOST_LISTED {
             return Ok(false);
         }
         let hashes: Vec<_> = other.hashes.hashes().map(KeyHash::from_u64).collect();
@@ -251,6 +254,14 @@ mod tests {
             assert_eq!(items.push(KeyHash::from_u64(0), None), Err(CommandError::Full));
             assert_eq!((copies.list_bytes(), items.list_bytes()), (bytes, bytes), "{words}");
         }
+    }
+
+    #[test]
+    fn a_list_of_fixed_size_takes_another_within_its_capacity() {
+        let (mut fixed, mut other) = (list("4 EXPANSION 0"), list("4 EXPANSION 0"));
+        push_all(&mut other, (0..3).map(|number| number << 50));
+        assert_eq!(fixed.merge(&other), Ok(true));
+        assert_eq!((fixed.merge(&other), fixed.len()), (Err(CommandError::Full), 3));
     }
 
     #[test]

@@ -187,7 +187,8 @@ unsafe extern "C" fn load<T: ValueType>(
     match loaded {
         Ok(value) => VALUES.give_to_server(value).cast(),
         Err(refusal) => catch_panic(std::ptr::null_mut(), || {
-            let stand_in = stand_in::<T>(&mut input, encoding);
+            let is_damage = refusal.is_damage();
+            let stand_in = is_damage.then(|| stand_in::<T>(&mut input, encoding)).flatten();
             let end = if stand_in.is_some() { "; it is an empty filter now" } else { "" };
             // A client may send any number of damaged values.
             let level = if input.is_request() { c"verbose" } else { c"warning" };
