@@ -92,8 +92,12 @@ impl Incomplete {
                 return if is_begun(incomplete.head()) { Ok(incomplete) } else { Err(refused) };
             }
             let position = position_of(incomplete.len + chunk.len() as u64, 0);
-            if !matches!(incomplete.take(position, &chunk, None), Ok(None)) {
-                return Err(refused);
+            match incomplete.take(position, &chunk, None) {
+                Ok(None) => {}
+                Err(CommandError::NoMemory) => {
+                    return Err(RdbError::Io(io::ErrorKind::OutOfMemory.into()));
+                }
+                _ => return Err(refused),
             }
         }
     }
