@@ -128,7 +128,7 @@ impl<'a> ResumeJob<'a> {
         outputs.try_for_each(|output| self.check_content(output, runs))
     }
 
-    /// Whether records are appended to an output. The shell may append to standard output, and has emptied it otherwise.
+    /// Whether the run keeps the content of an output. If standard output has content, the shell has opened it with `>>`.
     fn appends_to(&self, output: &Place) -> bool {
         self.output_spec.to.appends || output.path == Path::new(STANDARD_OUTPUT)
     }
@@ -386,7 +386,7 @@ pub(super) fn counts_of(run: &Run) -> Counts {
     Counts::deserialize(&run.counts).unwrap_or_default()
 }
 
-/// Whether another run has written more to an output, which begins with all of that.
+/// Whether `other` is farther in the same file, and the file still begins with what was written up to there.
 fn is_behind(output: &Place, other: &Place) -> bool {
     output.offset < other.offset && file(output) == file(other) && other.check().is_ok()
 }

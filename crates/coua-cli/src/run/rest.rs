@@ -110,8 +110,8 @@ impl InputPlan {
         Ok(rest.is_empty() && !has_others)
     }
 
-    /// Whether a run may have printed these records of a block: none of another shard, and if another run may have appended
-    /// to the output, none that the filter remembers.
+    /// Whether a run may have printed these records of a block. It prints no record of another shard. If another run may
+    /// have appended to the output, a record that the filter remembers may be of that run.
     fn may_print(
         &self,
         filter: &mut dyn RunFilter,

@@ -116,8 +116,7 @@ impl HashList {
         }
         CommandError::check_bytes(self.key_bytes_with(hashes.len()), limit).ok()?;
         let wants = |is_there: bool| if_present == IfPresent::AddCopy || !is_there;
-        let pushed = self.hashes.insert_all(hashes, wants).ok()?;
-        Some(pushed)
+        self.hashes.insert_all(hashes, wants).ok()
     }
 
     /// Bytes of the key with more hashes.

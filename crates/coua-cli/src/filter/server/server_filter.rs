@@ -286,6 +286,7 @@ impl RemoteFilter {
             self.reserve(others, &arguments)?;
             self.reserve(first, &arguments)?;
         }
+        // Asks every 20 ms, also whether another process is creating the filter.
         for _ in 0..500 {
             // Another process may have created it at the same time with other options.
             if let Some(found) = self.describe()? {
