@@ -125,6 +125,11 @@ impl CommandError {
         matches!(self, Self::Full | Self::MaximumExpansions | Self::HashBits)
     }
 
+    /// Whether the system gave no memory. The server may still have some up to `maxmemory`.
+    pub(crate) fn is_lack_of_memory(&self) -> bool {
+        matches!(self, Self::NoMemory | Self::NoMemoryToCreate)
+    }
+
     /// A full filter, in RedisBloom's words.
     pub(crate) fn of_full(reason: FullReason, expansion: u16) -> Self {
         match reason {
@@ -159,6 +164,16 @@ pub(crate) enum RdbError {
 }
 
 impl RdbError {
+    /// Whether memory is short.
+    pub(crate) fn is_lack_of_memory(&self) -> bool {
+        match self {
+            Self::Filter(error) => matches!(error, LoadError::OutOfMemory(_)),
+            Self::Imported(error) => matches!(error, peer::LoadError::OutOfMemory(_)),
+            Self::Io(error) => error.kind() == io::ErrorKind::OutOfMemory,
+            _ => false,
+        }
+    }
+
     /// Whether the value is damaged. It may be sound if memory is short, or if a newer version wrote it.
     pub(crate) fn is_damage(&self) -> bool {
         match self {

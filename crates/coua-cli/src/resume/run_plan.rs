@@ -112,6 +112,10 @@ impl<'a> ResumeJob<'a> {
         let shares = |run: &Run| run.outputs.iter().any(|place| ours.contains(&file(place)));
         let is_replaced = |run: &Run| is_anew(run) || !run.has_ended && shares(run);
         let replaced = runs.by_number.iter().filter(|(_, run)| is_replaced(run));
+        replaced
+            .clone()
+            .filter(|(_, run)| !run.has_ended)
+            .for_each(|(_, run)| self.tell_of_lost(run));
         let replaced = replaced.map(|(number, _)| *number).collect();
         Ok(Plan { run: self.run.clone(), is_continued: false, replaced })
     }
@@ -267,7 +271,7 @@ impl<'a> ResumeJob<'a> {
     }
 
     /// The same run, if it has ended, nothing is left to do, and its outputs hold the results. Says so, or that an output
-    /// is gone: nothing will be printed again.
+    /// is gone.
     fn finished(&self, runs: &Runs) -> Option<Plan> {
         let has_outputs = !self.run.outputs.is_empty();
         if self.obstacle.is_some() || self.output_spec.to.appends || !has_outputs {
@@ -279,19 +283,25 @@ impl<'a> ResumeJob<'a> {
         let (number, run) = ended.find(|(_, run)| {
             run.has_ended && self.is_same(run) && run.inputs.iter().all(is_done)
         })?;
-        let (name, filter) = (run.name(), &self.filter.name);
         if run.outputs.iter().all(|output| check_written(run, output).is_ok()) {
-            self.verbosity.say(format_args!("{name}: is finished already; nothing to do"));
+            self.verbosity.say(format_args!("{}: is finished already; nothing to do", run.name()));
             let (run, replaced) = (run.clone(), vec![*number]);
             return Some(Plan { run, is_continued: true, replaced });
         }
-        let is_lost = |place: &&Place| place.offset > 0 && !has_content(&place.path);
-        let lost = run.outputs.iter().find(is_lost)?.path.display();
-        self.verbosity.say(format_args!(
-            "{name}: has finished before, and its output {lost} is gone; what {filter} remembers of it is not \
-             printed again"
-        ));
+        self.tell_of_lost(run);
         None
+    }
+
+    /// Says if an output of an earlier run is gone: this run will not print its records again.
+    fn tell_of_lost(&self, earlier: &Run) {
+        let (name, filter) = (earlier.name(), &self.filter.name);
+        let is_lost = |place: &&Place| place.offset > 0 && !has_content(&place.path);
+        let Some(lost) = earlier.outputs.iter().find(is_lost) else { return };
+        self.verbosity.say(format_args!(
+            "{name}: its output {} is gone; what {filter} remembers of it is not printed again, except with \
+             another filter",
+            lost.path.display()
+        ));
     }
 
     /// Returns an error if an input, or its own output, no longer begins with what an earlier run processed, or has

@@ -11,8 +11,6 @@ use super::bytes::reserve;
 use super::errors::{InsertError, Limits, LoadError, OutOfMemory, number};
 use super::sub_filter::{FINGERPRINTS, Place, Shape, Size, SubFilter};
 
-/// The peer numbers its sub-filters with 16 bits.
-const MAX_SUB_FILTERS: u32 = 0xffff;
 /// A cuckoo filter in the layout of RedisBloom (`MBbloomCF`).
 #[derive(Debug)]
 pub struct PeerCuckoo {
@@ -114,7 +112,8 @@ impl PeerCuckoo {
         if self.shape.expansion == 0 {
             return Err(InsertError::Full);
         }
-        let newest = self.sub_filters.last().filter(|_| self.sub_filters() < MAX_SUB_FILTERS);
+        let most = self.shape.most_sub_filters();
+        let newest = self.sub_filters.last().filter(|_| u64::from(self.sub_filters()) < most);
         let size = newest.and_then(|newest| self.shape.size_after(newest.size));
         let size = size.ok_or(InsertError::GrowthLimit)?;
         limits.check(size.end())?;
@@ -220,8 +219,11 @@ impl PeerCuckoo {
 fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, LoadError> {
     const NAME: &str = "number of sub-filters";
     shape.check()?;
-    let most = if shape.expansion == 0 { 1 } else { u64::from(MAX_SUB_FILTERS) };
-    let expected = if most == 1 { "1, as the filter does not grow" } else { "1 to 65535" };
+    let most = shape.most_sub_filters();
+    let expected = match most {
+        1 => "1, as the filter does not grow",
+        _ => "1 to 4096, or 262144 divided by the bucket size",
+    };
     number(NAME, sub_filters, |n| (1..=most).contains(&n), expected)?;
     let mut sizes = shape.sizes();
     for _ in 0..sub_filters {

@@ -62,6 +62,11 @@ impl Shape {
         number("expansion", self.expansion, is_stated, "0, or a power of two up to 32768")
     }
 
+    /// The most sub-filters. Each item is looked for in all of them: with more, a command would stall the server.
+    pub(super) fn most_sub_filters(&self) -> u64 {
+        if self.expansion == 0 { 1 } else { (1 << 18) / u64::from(self.bucket_size).max(64) }
+    }
+
     /// The sizes of sub-filters, from the oldest on, as far as the layout permits.
     pub(super) fn sizes(&self) -> impl Iterator<Item = Size> {
         successors(self.size(0, self.buckets), |&last| self.size_after(last))

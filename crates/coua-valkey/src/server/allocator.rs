@@ -3,6 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
 
+use super::call::end_server;
 use super::raw;
 
 /// The alignment of the server's allocator, as of C's `malloc`.
@@ -35,6 +36,10 @@ struct ServerMemory;
 
 #[global_allocator]
 static MEMORY: ServerMemory = ServerMemory;
+
+/// Below this size, the server ends if there is no memory, as it does for its own data. Rust would abort where an error is
+/// not handled, and the server's report of the crash may wait forever for memory.
+const SMALL: usize = 1 << 20;
 
 /// From this size on, zeroed memory is fresh memory from the system, not written.
 const FRESH: usize = 1 << 20;
@@ -77,7 +82,11 @@ impl ServerMemory {
     fn take(bytes: usize) -> *mut c_void {
         let take = raw::RedisModule_TryAlloc.get();
         // SAFETY: it takes any size.
-        take.map_or(std::ptr::null_mut(), |take| unsafe { take(bytes.max(1)) })
+        let block = take.map_or(std::ptr::null_mut(), |take| unsafe { take(bytes.max(1)) });
+        if block.is_null() && bytes < SMALL {
+            end_server();
+        }
+        block
     }
 
     /// Zeroed memory whose pages the system clears at their first use, so a command that lets a filter grow

@@ -10,6 +10,9 @@ use super::command_name::CommandName;
 use super::{raw, server_function};
 use crate::error::CommandError;
 
+/// The command comes from the primary, or from the append-only file.
+const REPEATED: c_int = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
+
 /// Up to this many words need no allocation.
 const INLINE: usize = 4;
 
@@ -86,8 +89,6 @@ impl<'a> Call<'a> {
     /// primary, from the append-only file, or with a moving slot. Then nothing may be
     /// refused.
     pub(crate) fn is_replicated(&self) -> bool {
-        const REPEATED: c_int =
-            raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
         *self.is_replicated.get_or_init(|| self.flags() & REPEATED != 0 || self.must_be_obeyed())
     }
 
@@ -138,10 +139,22 @@ impl<'a> Call<'a> {
     /// Writes a line about the first key to the server's log, unless another server or an earlier run decided.
     pub(crate) fn warn(&self, line: &str) {
         if !self.is_replicated() {
-            // SAFETY: the context is valid while the command runs.
-            let database = unsafe { server_function!(RedisModule_GetSelectedDb)(self.context) };
-            let name = self.argv()[1].escape_ascii();
-            log(self.context, c"warning", &format!("key {name} in database {database} {line}"));
+            self.log(line);
+        }
+    }
+
+    fn log(&self, line: &str) {
+        // SAFETY: the context is valid while the command runs.
+        let database = unsafe { server_function!(RedisModule_GetSelectedDb)(self.context) };
+        log_of_key(self.context, c"warning", self.argv()[1], database, line);
+    }
+
+    /// Ends the server if memory is short for a command that another server, or an earlier run, has done: the commands
+    /// that follow would make another filter.
+    pub(super) fn end_if_behind(&self, error: &CommandError) {
+        if error.is_lack_of_memory() && self.flags() & REPEATED != 0 {
+            self.log(&format!("cannot be changed as before: {error}"));
+            end_server();
         }
     }
 
@@ -208,6 +221,30 @@ pub(super) unsafe fn bytes_of<'a>(string: *const raw::RedisModuleString) -> &'a 
     unsafe {
         let start = server_function!(RedisModule_StringPtrLen)(string, &raw mut length);
         slice::from_raw_parts(start.cast(), length)
+    }
+}
+
+/// Writes a line about a key to the server's log. The server cuts lines at 1024 bytes, so a long name is cut here.
+pub(super) fn log_of_key(
+    context: *mut raw::RedisModuleCtx,
+    level: &CStr,
+    name: &[u8],
+    database: c_int,
+    line: &str,
+) {
+    const MOST: usize = 150;
+    let end = if name.len() > MOST { "..." } else { "" };
+    let name = name[..name.len().min(MOST)].escape_ascii();
+    log(context, level, &format!("key {name}{end} in database {database} {line}"));
+}
+
+/// Ends the server for lack of memory, without its report of a crash, which needs memory.
+pub(super) fn end_server() -> ! {
+    // SAFETY: texts without placeholders; the context may be null. Nothing runs after it.
+    unsafe {
+        let (level, line) = (c"warning".as_ptr(), c"out of memory: the server ends".as_ptr());
+        server_function!(RedisModule_Log)(std::ptr::null_mut(), level, line);
+        libc::_exit(1)
     }
 }
 

@@ -3,10 +3,10 @@
 //! A value is a stream of bytes. In a dump file it is cut into pieces of a bounded size, of which
 //! the last is empty, so that neither side needs memory for all of it.
 
-use std::ffi::{CStr, c_longlong};
+use std::ffi::{CStr, c_int, c_longlong};
 use std::io::{self, Read, Write};
 
-use super::call::{bytes_of, log};
+use super::call::{bytes_of, log_of_key};
 use super::command_name::CommandName;
 use super::{raw, server_function};
 use crate::redisbloom::{LoadError, Source};
@@ -75,6 +75,10 @@ pub(super) unsafe fn save(
     }
 }
 
+/// The server loads a file, or the data of its primary.
+const LOADING: c_int =
+    raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
+
 /// Reads a dump file: numbers and strings as another module wrote them, or a stream in pieces.
 pub(crate) struct RdbReader {
     io: *mut raw::RedisModuleIO,
@@ -112,6 +116,22 @@ impl Drop for Piece {
     }
 }
 
+/// Writes a line about the key that is read or written to the server's log.
+///
+/// # Safety
+///
+/// `io` is what the server reads from or writes to.
+pub(super) unsafe fn log_of_io(io: *mut raw::RedisModuleIO, level: &CStr, line: &str) {
+    // SAFETY: as the caller promises; the name of the key may be missing.
+    unsafe {
+        let context = server_function!(RedisModule_GetContextFromIO)(io);
+        let name = server_function!(RedisModule_GetKeyNameFromIO)(io);
+        let name = if name.is_null() { b"?".as_slice() } else { bytes_of(name) };
+        let database = server_function!(RedisModule_GetDbIdFromIO)(io);
+        log_of_key(context, level, name, database, line);
+    }
+}
+
 impl RdbReader {
     /// # Safety
     ///
@@ -123,28 +143,26 @@ impl RdbReader {
     /// Whether the value is being restored by a client, and may be refused: not when the server
     /// loads its own file or follows its primary.
     pub(crate) fn is_request(&self) -> bool {
-        let bound = raw::REDISMODULE_CTX_FLAGS_LOADING
-            | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING
-            | raw::REDISMODULE_CTX_FLAGS_SLAVE;
+        self.flags() & (LOADING | raw::REDISMODULE_CTX_FLAGS_SLAVE) == 0
+    }
+
+    /// Whether the server loads its own file, or the data of its primary.
+    pub(super) fn is_loading(&self) -> bool {
+        self.flags() & LOADING != 0
+    }
+
+    fn flags(&self) -> c_int {
         // SAFETY: valid as promised to `new`.
-        let flags = unsafe {
+        unsafe {
             let context = server_function!(RedisModule_GetContextFromIO)(self.io);
             server_function!(RedisModule_GetContextFlags)(context)
-        };
-        flags & bound == 0
+        }
     }
 
     /// Writes a line about the key to the server's log.
     pub(super) fn log(&self, level: &CStr, line: &str) {
-        // SAFETY: valid as promised to `new`; the name of the key may be missing.
-        let (context, name, database) = unsafe {
-            let name = server_function!(RedisModule_GetKeyNameFromIO)(self.io);
-            let name = if name.is_null() { b"?".as_slice() } else { bytes_of(name) };
-            let database = server_function!(RedisModule_GetDbIdFromIO)(self.io);
-            (server_function!(RedisModule_GetContextFromIO)(self.io), name, database)
-        };
-        let name = name.escape_ascii();
-        log(context, level, &format!("key {name} in database {database} {line}"));
+        // SAFETY: valid as promised to `new`.
+        unsafe { log_of_io(self.io, level, line) };
     }
 
     fn check(&self) -> io::Result<()> {

@@ -65,7 +65,10 @@ pub(super) fn send(call: &Call<'_>, reply: &Reply) {
             Reply::Null => {
                 server_function!(RedisModule_ReplyWithNull)(context);
             }
-            Reply::Error(error) => send_error(context, error),
+            Reply::Error(error) => {
+                call.end_if_behind(error);
+                send_error(context, error);
+            }
             Reply::Truths(truths) => {
                 array(context, length_of(truths));
                 for &truth in truths {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use super::call::{Call, bytes_of, log};
+use super::call::{Call, end_server};
 use super::command_name::is_beside;
 use super::io::{self, AppendOnly, RdbReader};
 use super::{FAILED, OK, catch_panic, raw, server_function};
@@ -193,6 +193,9 @@ unsafe extern "C" fn load<T: ValueType>(
             // A client may send any number of damaged values.
             let level = if input.is_request() { c"verbose" } else { c"warning" };
             input.log(level, &format!("cannot be loaded: {refusal}{end}"));
+            if refusal.is_lack_of_memory() && input.is_loading() {
+                end_server();
+            }
             stand_in.map_or(std::ptr::null_mut(), |value| VALUES.give_to_server(value).cast())
         }),
     }
@@ -214,7 +217,7 @@ pub(super) fn set_on_damaged(word: &[u8]) -> Result<(), String> {
 /// What takes the place of a damaged value, if the operator wants it, the server loads its own file or its primary's, and
 /// the end of the value is found.
 fn stand_in<T: ValueType>(input: &mut RdbReader, encoding: c_int) -> Option<T> {
-    let is_wanted = EMPTIES_DAMAGED.load(Ordering::Relaxed) && !input.is_request();
+    let is_wanted = EMPTIES_DAMAGED.load(Ordering::Relaxed) && input.is_loading();
     (is_wanted && encoding == T::ENCODING && input.skip().is_ok()).then(T::stand_in).flatten()
 }
 
@@ -232,11 +235,8 @@ unsafe extern "C" fn rewrite<T: ValueType>(
         // SAFETY: the server's own, valid during this call; a value of this type.
         let (mut out, value) = unsafe { (AppendOnly::new(aof, key), value_of::<T>(value)) };
         if let Err(error) = value.rewrite(&mut out) {
-            // SAFETY: the server gives the context of what it writes to, and the name of the key.
-            let (context, name) = unsafe {
-                (server_function!(RedisModule_GetContextFromIO)(aof), bytes_of(key).escape_ascii())
-            };
-            log(context, c"warning", &format!("key {name} cannot be written: {error}"));
+            // SAFETY: the server's own, valid during this call.
+            unsafe { io::log_of_io(aof, c"warning", &format!("cannot be written: {error}")) };
         }
     });
 }
@@ -272,6 +272,11 @@ unsafe extern "C" fn copy<T: ValueType>(
     catch_panic(std::ptr::null_mut(), || {
         // SAFETY: a value of this type.
         let copy = unsafe { value_of::<T>(value) }.copy();
+        // SAFETY: asks for what is known without a context.
+        let flags = unsafe { server_function!(RedisModule_GetContextFlags)(std::ptr::null_mut()) };
+        if copy.is_none() && flags & raw::REDISMODULE_CTX_FLAGS_LOADING != 0 {
+            end_server();
+        }
         copy.map_or(std::ptr::null_mut(), |copy| VALUES.give_to_server(copy).cast())
     })
 }

@@ -1,5 +1,7 @@
 //! A replica is, byte for byte, what its primary is.
 
+use std::process::Command;
+
 use crate::client::Client;
 use crate::keeping::{rewrite, rewritten_at_last};
 use crate::pair::{Pair, caught_up, follow, told};
@@ -20,6 +22,7 @@ on_both!(
     append_only_replica,
     without_a_file_in_between,
     transactions_and_scripts,
+    a_replica_without_memory_ends,
 );
 
 /// One after the other, on filters of all kinds.
@@ -336,4 +339,19 @@ fn transactions_and_scripts(kind: Kind) {
     let reply = client.call(&["EVAL", script, "1", "scripted"]).to_string();
     assert_eq!(reply, "-ERR item exists");
     pair.same("a script");
+}
+
+/// It would make another filter of the items that follow.
+fn a_replica_without_memory_ends(kind: Kind) {
+    let mut pair = Pair::start(kind, &[]);
+    let replica = pair.replica.client().info_number("server", "process_id");
+    let mut limited = Command::new("prlimit");
+    limited.args(["--as=300000000", "--pid"]);
+    assert!(limited.arg(replica.to_string()).status().unwrap().success());
+    pair.primary.client().good("CF.RESERVE large 300000000");
+    pair.primary.client().good("CF.ADD large a");
+    pair.replica.ends();
+    let log = pair.replica.log();
+    assert!(log.contains("key large in database 0 cannot be changed as before: "), "{log}");
+    assert!(log.contains("out of memory: the server ends"), "{log}");
 }

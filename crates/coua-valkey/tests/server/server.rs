@@ -184,6 +184,19 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// Waits until the server has ended by itself, not by a signal.
+    pub(crate) fn ends(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        let ended = loop {
+            if let Some(ended) = self.child.try_wait().unwrap() {
+                break ended;
+            }
+            assert!(Instant::now() < until, "the server does not end:\n{}", self.log());
+            thread::sleep(Duration::from_millis(5));
+        };
+        assert!(ended.code().is_some(), "{ended}");
+    }
+
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.directory.path().join(file)
     }

@@ -58,6 +58,21 @@ fn what_is_not_the_interrupted_run_is_refused() {
     assert!(expected(&found).len() == wanted.len(), "nothing is missing");
 }
 
+/// What it recorded is not printed again; that is told.
+#[test]
+fn an_interrupted_run_whose_output_is_gone_is_begun_again() {
+    for script in ["rm out", ": > out"] {
+        let trial = interrupted();
+        shell(trial.folder.path(), script).good();
+        let arguments = [trial.kind.command, trial.kind.inputs].concat();
+        let again = run_in(&trial.folder, &arguments);
+        let words = "/out is gone; what seen.coua remembers of it is not printed again, except with another filter\n";
+        assert!(again.code == Some(0) && again.stderr.ends_with(words), "{}", again.stderr);
+        let all = expected(&trial.folder.read("many"));
+        assert!(expected(&trial.folder.read("out")).len() < all.len());
+    }
+}
+
 /// The run has done nothing: its problem can be fixed.
 #[test]
 fn a_run_that_came_to_nothing_is_not_in_the_way() {
