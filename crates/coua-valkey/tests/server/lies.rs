@@ -1,7 +1,5 @@
 //! Dumps and headers of the peer that claim what is not so: they have no checksum of their own.
 
-use std::time::{Duration, Instant};
-
 use crate::chunks::scan;
 use crate::client::Client;
 use crate::golden;
@@ -9,7 +7,6 @@ use crate::hostile::{changed, restore_all};
 use crate::payload::{Parts, body, sealed};
 use crate::resp::Value;
 use crate::server::{Kind, Server};
-use crate::zoo::digest;
 
 on_both!(
     unknown_encodings,
@@ -17,7 +14,6 @@ on_both!(
     changed_dumps_of_the_peer,
     headers_of_the_peer_that_lie,
     beginnings_of_filters_that_are_none,
-    many_sub_filters_are_loaded_in_time,
 );
 
 /// Guessing would be worse than refusing.
@@ -142,28 +138,4 @@ fn beginnings_of_filters_that_are_none(kind: Kind) {
         let reply = client.call(&[b"RESTORE".as_slice(), b"f", b"0", &payload, b"REPLACE"]);
         assert_eq!(!reply.is_error(), is_good, "{reply}");
     }
-}
-
-/// An append-only file has a chunk of each. If each were searched for, they would take a server 15 seconds.
-fn many_sub_filters_are_loaded_in_time(kind: Kind) {
-    const SUB_FILTERS: u16 = u16::MAX;
-    let options =
-        ["--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-preamble", "no"];
-    let mut server = Server::with(kind, &options);
-    let mut client = server.client();
-    let mut image = b"CouaPeer\x26\0\0\0".to_vec();
-    // Items, buckets, deletions, sub-filters; then bucket size, iterations, expansion.
-    let numbers = [1, 1, 0, u64::from(SUB_FILTERS)];
-    image.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-    image.extend([1_u16, 20, 1].iter().flat_map(|size| size.to_le_bytes()));
-    image.extend((0..SUB_FILTERS).map(|slot| slot as u8));
-    let payload = Parts::of_type("MBbloomCF", 1000).string(&image).string(b"").sealed();
-    assert_eq!(client.call(&[b"RESTORE".as_slice(), b"f", b"0", &payload]).to_string(), "+OK");
-    let before = digest(&mut client, "f");
-    let begun = Instant::now();
-    crate::keeping::rewrite(&mut client);
-    server.restart();
-    let mut client = server.client();
-    assert_eq!(digest(&mut client, "f"), before);
-    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
 }
