@@ -225,15 +225,17 @@ mod tests {
 
     #[test]
     fn a_sound_value_is_no_damage() {
-        for (refusal, is_damage) in [
-            (RdbError::Io(io::ErrorKind::OutOfMemory.into()), false),
-            (RdbError::KeyMemory { limit: 1 }, false),
-            (RdbError::Filter(LoadError::Features { found: 8 }), false),
-            (RdbError::Filter(LoadError::Checksum { part: "header".into() }), true),
-            (RdbError::Io(io::ErrorKind::UnexpectedEof.into()), true),
-            (RdbError::Trailing, true),
+        for (refusal, is_damage, lacks_memory) in [
+            (RdbError::Io(io::ErrorKind::OutOfMemory.into()), false, true),
+            (RdbError::Imported(peer::OutOfMemory { bytes: 1 }.into()), false, true),
+            (RdbError::KeyMemory { limit: 1 }, false, false),
+            (RdbError::Filter(LoadError::Features { found: 8 }), false, false),
+            (RdbError::Filter(LoadError::Checksum { part: "header".into() }), true, false),
+            (RdbError::Io(io::ErrorKind::UnexpectedEof.into()), true, false),
+            (RdbError::Trailing, true, false),
         ] {
             assert_eq!(refusal.is_damage(), is_damage, "{refusal}");
+            assert_eq!(refusal.is_lack_of_memory(), lacks_memory, "{refusal}");
         }
     }
 

@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 
 use super::bytes::copied;
-use super::errors::{Limits, LoadError, number};
+use super::errors::{Limits, LoadError, OutOfMemory, number};
 use super::peer_cuckoo::PeerCuckoo;
 use super::sub_filter::{DEFAULT_SEED, Shape, Size, SubFilter};
 
@@ -130,9 +130,13 @@ fn read_header(mut input: impl Read) -> Result<Vec<u8>, LoadError> {
 /// The next bytes. Memory grows with the bytes that arrive, not with the announced length.
 fn read_array(input: impl Read, bytes: u64) -> Result<Vec<u8>, LoadError> {
     let mut array = Vec::new();
-    let read = input.take(bytes).read_to_end(&mut array);
-    let has_all = read.is_ok_and(|read| read as u64 == bytes);
-    if has_all { Ok(array) } else { Err(LoadError::Unreadable) }
+    match input.take(bytes).read_to_end(&mut array) {
+        Ok(read) if read as u64 == bytes => Ok(array),
+        Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
+            Err(OutOfMemory { bytes }.into())
+        }
+        _ => Err(LoadError::Unreadable),
+    }
 }
 
 /// Reads the dump of a filter.

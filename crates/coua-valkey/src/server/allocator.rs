@@ -39,7 +39,7 @@ static MEMORY: ServerMemory = ServerMemory;
 
 /// Below this size, the server ends if there is no memory, as it does for its own data. Rust would abort where an error is
 /// not handled, and the server's report of the crash may wait forever for memory.
-const SMALL: usize = 1 << 20;
+const SMALL: usize = 64 << 20;
 
 /// From this size on, zeroed memory is fresh memory from the system, not written.
 const FRESH: usize = 1 << 20;

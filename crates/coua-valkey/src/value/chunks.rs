@@ -186,7 +186,7 @@ impl Incomplete {
         let mut input = Joined { chunk: &[], rest: &self.chunks };
         input.read_exact(&mut magic).map_err(|_| CommandError::NotLoaded)?;
         let filter = NativeCuckoo::read(magic, &mut input).map_err(|refusal| match refusal {
-            RdbError::Filter(coua::LoadError::OutOfMemory(_)) => CommandError::NoMemory,
+            refusal if refusal.is_lack_of_memory() => CommandError::NoMemory,
             _ => CommandError::NotLoaded,
         })?;
         if !input.is_at_end() {
