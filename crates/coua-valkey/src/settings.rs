@@ -60,7 +60,7 @@ pub(crate) fn limits_of(call: &Call<'_>, memory_limit: Option<u64>) -> Limits {
 pub(crate) fn limits(key_memory_limit: Option<u64>) -> Limits {
     let sub_filters = u32::try_from(CF_MAX_EXPANSIONS.value()).unwrap_or(u32::MAX);
     let default = Limits::default();
-    Limits { bytes: key_memory_limit.unwrap_or(default.bytes), sub_filters }
+    Limits { bytes: key_memory_limit.unwrap_or(u64::MAX).min(default.bytes), sub_filters }
 }
 
 /// Items that were inserted since the module was loaded.

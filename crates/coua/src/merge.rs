@@ -80,17 +80,19 @@ impl CuckooFilter {
     }
 
     fn union_with(&self, other: &Self, if_present: IfPresent) -> Result<Self, MergeError> {
-        other.check_resolves(self)?;
         let no_memory = |_| MergeError::Full(self.full(FullReason::OutOfMemory));
-        let mut union = self.try_clone().map_err(no_memory)?;
+        self.try_clone().map_err(no_memory)?.into_union(other, if_present)
+    }
+
+    /// As [`merge`](Self::merge), without a copy: a refusal loses the filter.
+    #[doc(hidden)]
+    pub fn into_union(mut self, other: &Self, if_present: IfPresent) -> Result<Self, MergeError> {
+        other.check_resolves(&self)?;
         // Reserving avoids growth during the merge. Without memory for that, the merge may still fit.
-        let expected = match if_present {
-            IfPresent::AddCopy => self.stored().saturating_add(other.stored()),
-            IfPresent::Skip => self.stored().max(other.stored()),
-        };
-        let more = expected.min(self.policy().limit()).saturating_sub(self.stored());
-        union.reserve(more).ok();
-        union.insert_all_of(other, if_present)?;
-        Ok(union)
+        let common = if if_present == IfPresent::Skip { self.stored() } else { 0 };
+        let more = other.stored().saturating_sub(common);
+        self.reserve(more.min(self.policy().limit().saturating_sub(self.stored()))).ok();
+        self.insert_all_of(other, if_present)?;
+        Ok(self)
     }
 }
