@@ -81,18 +81,18 @@ impl CuckooFilter {
 
     fn union_with(&self, other: &Self, if_present: IfPresent) -> Result<Self, MergeError> {
         let no_memory = |_| MergeError::Full(self.full(FullReason::OutOfMemory));
-        self.try_clone().map_err(no_memory)?.into_union(other, if_present)
+        let mut union = self.try_clone().map_err(no_memory)?;
+        union.unite(other, if_present).map(|()| union)
     }
 
-    /// As [`merge`](Self::merge), without a copy: a refusal loses the filter.
+    /// As [`merge`](Self::merge), without a copy: an error may leave the filters partly merged.
     #[doc(hidden)]
-    pub fn into_union(mut self, other: &Self, if_present: IfPresent) -> Result<Self, MergeError> {
-        other.check_resolves(&self)?;
+    pub fn unite(&mut self, other: &Self, if_present: IfPresent) -> Result<(), MergeError> {
+        other.check_resolves(self)?;
         // Reserving avoids growth during the merge. Without memory for that, the merge may still fit.
         let common = if if_present == IfPresent::Skip { self.stored() } else { 0 };
         let more = other.stored().saturating_sub(common);
         self.reserve(more.min(self.policy().limit().saturating_sub(self.stored()))).ok();
-        self.insert_all_of(other, if_present)?;
-        Ok(self)
+        Ok(self.insert_all_of(other, if_present)?)
     }
 }

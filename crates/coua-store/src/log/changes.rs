@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coua::KeyHash;
-use coua::window::{Change, ChangeLog, Generations, Window};
+use coua::window::{Change, ChangeLog, Clock, Generations, Window};
 
 use super::{Frame, Kind};
 use super::{put_u32, put_u64, take_u32};
@@ -115,7 +115,7 @@ pub(crate) fn replay(
                 let replayed = filter.replay(change, generation, &hashes);
                 replayed.map_err(|source| Reason::Replay { offset, source }.at(path))?;
             }
-            (CLOCK, [clock], _) if filter.can_set_clock(clock.to_u64()) => {
+            (CLOCK, [clock], _) if can_set_clock(filter, clock.to_u64()) => {
                 filter.set_clock(clock.to_u64());
             }
             (GENERATION, [number], _) if has_window && filter.remembers(number.to_u64()) => {
@@ -125,6 +125,13 @@ pub(crate) fn replay(
         }
     }
     Ok(())
+}
+
+/// Whether this time may follow in a log.
+fn can_set_clock(filter: &Generations, time: u64) -> bool {
+    let is_place =
+        |window: Window| window.clock() == Clock::Count || time.is_multiple_of(window.step());
+    time >= filter.clock() && filter.window().is_some_and(is_place)
 }
 
 /// A change in a log.

@@ -272,7 +272,7 @@ impl NativeCuckoo {
         compaction
     }
 
-    /// Adds all items of another filter, copies included. An error may lose items, so merge into a copy.
+    /// Adds all items of another filter, copies included. An error may leave it partly merged, so merge into a copy.
     pub(crate) fn merge(&mut self, other: &Self, limit: Option<u64>) -> Result<(), CommandError> {
         let is_merged = match (&mut self.form, &other.form) {
             (Form::List(list), Form::List(other)) => list.merge(other)?,

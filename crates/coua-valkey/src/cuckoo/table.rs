@@ -32,7 +32,7 @@ pub(super) trait Inserts: Filter {
     /// Calls `work` with the filter, to insert items.
     fn change<R>(&mut self, work: impl FnOnce(&mut dyn Filter) -> R) -> R;
 
-    /// Adds all items of another filter. An error may lose those of this one.
+    /// Adds all items of another filter. An error may leave them partly merged.
     fn add_all(&mut self, other: &Self) -> Result<(), MergeError>;
 }
 
@@ -70,7 +70,7 @@ impl Inserts for CuckooFilter {
     }
 
     fn add_all(&mut self, other: &Self) -> Result<(), MergeError> {
-        mem::take(self).into_union(other, IfPresent::AddCopy).map(|union| *self = union)
+        self.unite(other, IfPresent::AddCopy)
     }
 }
 
@@ -111,7 +111,7 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         is_refused.then_some(CommandError::KeyMemory { limit })
     }
 
-    /// Adds all items of another filter. An error may lose those of this one.
+    /// Adds all items of another filter. An error may leave them partly merged.
     pub(super) fn merge(&mut self, other: &F) -> Result<(), CommandError> {
         let sum = self.filter.bytes() + other.bytes();
         CommandError::check_bytes(sum + self.beside, self.limit)?;

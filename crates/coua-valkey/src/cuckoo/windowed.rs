@@ -196,6 +196,6 @@ impl Inserts for Generations {
 
     /// Each item is added to the generation of its time.
     fn add_all(&mut self, other: &Self) -> Result<(), MergeError> {
-        self.merge(other)
+        self.unite(other)
     }
 }

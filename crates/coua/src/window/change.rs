@@ -71,14 +71,6 @@ impl Generations {
         LoggedGenerations { filter: self, log }
     }
 
-    /// Whether this clock may follow in a [`ChangeLog`].
-    #[doc(hidden)]
-    pub fn can_set_clock(&self, clock: u64) -> bool {
-        let is_place =
-            |window: Window| window.clock() == Clock::Count || clock.is_multiple_of(window.step());
-        clock >= self.clock() && self.window().is_some_and(is_place)
-    }
-
     /// Sets the clock to a time from a [`ChangeLog`], or to the beginning of its generation; never backwards.
     /// O(generations).
     #[doc(hidden)]

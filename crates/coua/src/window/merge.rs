@@ -1,7 +1,7 @@
 //! Copies, unions, and freeing memory.
 
 use crate::error::{FullReason, MergeError, OutOfMemory};
-use crate::filter::CuckooFilter;
+use crate::filter::{CuckooFilter, IfPresent};
 use crate::window::Generations;
 use crate::window::generations::{Live, WindowState};
 
@@ -37,26 +37,31 @@ impl Generations {
     ///
     /// [`MergeError`] if their windows differ, or their filters cannot be merged. Nothing has changed then.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
+        let mut merged = self.try_clone().map_err(|_| self.full(FullReason::OutOfMemory))?;
+        merged.unite(other).map(|()| *self = merged)
+    }
+
+    /// As [`merge`](Self::merge), without a copy: an error may leave the filters partly merged.
+    #[doc(hidden)]
+    pub fn unite(&mut self, other: &Self) -> Result<(), MergeError> {
         if self.window() != other.window() {
             return Err(MergeError::Window);
         }
         if let (Some(into), Some(from)) = (self.unbounded_mut(), other.unbounded()) {
-            return into.merge(from);
+            return into.unite(from, IfPresent::AddCopy);
         }
         if self.count_window().is_some() {
             return Err(MergeError::Count);
         }
-        let mut merged = self.try_clone().map_err(|_| self.full(FullReason::OutOfMemory))?;
-        merged.set_clock(other.clock());
+        self.set_clock(other.clock());
         for Live { number, filter } in &other.live {
-            if merged.remembers(*number) {
-                merged.generation(*number)?.merge(filter)?;
+            if self.remembers(*number) {
+                self.generation(*number)?.unite(filter, IfPresent::AddCopy)?;
             }
         }
-        if merged.len() > merged.template().policy().limit() {
-            return Err(merged.full(FullReason::MaxItems).into());
+        if self.len() > self.template().policy().limit() {
+            return Err(self.full(FullReason::MaxItems).into());
         }
-        *self = merged;
         Ok(())
     }
 }
