@@ -125,7 +125,7 @@ impl CommandError {
         matches!(self, Self::Full | Self::MaximumExpansions | Self::HashBits)
     }
 
-    /// Whether the system gave no memory. The server may still have some up to `maxmemory`.
+    /// Whether an allocation failed. A limit that the operator has set is no such lack.
     pub(crate) fn is_lack_of_memory(&self) -> bool {
         matches!(self, Self::NoMemory | Self::NoMemoryToCreate)
     }
@@ -164,7 +164,7 @@ pub(crate) enum RdbError {
 }
 
 impl RdbError {
-    /// Whether memory is short.
+    /// Whether an allocation failed.
     pub(crate) fn is_lack_of_memory(&self) -> bool {
         match self {
             Self::Filter(error) => matches!(error, LoadError::OutOfMemory(_)),

@@ -71,7 +71,8 @@ impl CuckooFilter {
         if_present: IfPresent,
     ) -> Result<(), Full> {
         let segments = other.as_segments();
-        for index in segments.in_hash_order() {
+        let is_used = |&index: &u32| segments.get(index).occupied() > 0;
+        for index in segments.in_hash_order().filter(is_used) {
             let list = with_room(segments.get(index).occupied() as usize);
             let mut hashes = list.map_err(|_| self.full(FullReason::OutOfMemory))?;
             hashes.extend(segments.representatives(index));

@@ -127,7 +127,7 @@ pub(crate) fn replay(
     Ok(())
 }
 
-/// Whether this time may follow in a log.
+/// Whether a filter's clock may be set to this: it never goes back, and a time is the beginning of a generation.
 fn can_set_clock(filter: &Generations, time: u64) -> bool {
     let is_place =
         |window: Window| window.clock() == Clock::Count || time.is_multiple_of(window.step());

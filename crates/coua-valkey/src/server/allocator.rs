@@ -37,9 +37,9 @@ struct ServerMemory;
 #[global_allocator]
 static MEMORY: ServerMemory = ServerMemory;
 
-/// Below this size, the server ends if there is no memory, as it does for its own data. Rust would abort where an error is
-/// not handled, and the server's report of the crash may wait forever for memory.
-const SMALL: usize = 64 << 20;
+/// From this size on, a caller learns that there is no memory. Below, the server ends, as it does for its own data:
+/// Rust would abort where no caller handles the error, and the server's crash report may wait forever for memory.
+const LARGE: usize = 64 << 20;
 
 /// From this size on, zeroed memory is fresh memory from the system, not written.
 const FRESH: usize = 1 << 20;
@@ -83,7 +83,7 @@ impl ServerMemory {
         let take = raw::RedisModule_TryAlloc.get();
         // SAFETY: it takes any size.
         let block = take.map_or(std::ptr::null_mut(), |take| unsafe { take(bytes.max(1)) });
-        if block.is_null() && bytes < SMALL {
+        if block.is_null() && bytes < LARGE {
             end_server();
         }
         block

@@ -151,7 +151,7 @@ impl<'a> Call<'a> {
 
     /// Ends the server if memory is short for a command that another server, or an earlier run, has done: the commands
     /// that follow would make another filter.
-    pub(super) fn end_if_behind(&self, error: &CommandError) {
+    pub(super) fn end_if_replayed(&self, error: &CommandError) {
         if error.is_lack_of_memory() && self.flags() & REPEATED != 0 {
             self.log(&format!("cannot be changed as before: {error}"));
             end_server();

@@ -66,7 +66,7 @@ pub(super) fn send(call: &Call<'_>, reply: &Reply) {
                 server_function!(RedisModule_ReplyWithNull)(context);
             }
             Reply::Error(error) => {
-                call.end_if_behind(error);
+                call.end_if_replayed(error);
                 send_error(context, error);
             }
             Reply::Truths(truths) => {

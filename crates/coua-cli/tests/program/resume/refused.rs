@@ -58,7 +58,7 @@ fn what_is_not_the_interrupted_run_is_refused() {
     assert!(expected(&found).len() == wanted.len(), "nothing is missing");
 }
 
-/// What it recorded is not printed again; that is told.
+/// A note says that its records are not printed again.
 #[test]
 fn an_interrupted_run_whose_output_is_gone_is_begun_again() {
     for script in ["rm out", ": > out"] {
