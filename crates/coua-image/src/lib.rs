@@ -207,14 +207,21 @@ pub fn length(begun: &[u8]) -> Option<u64> {
     Some(length.saturating_add(body_at as u64))
 }
 
-/// An upper bound of the bytes by which the image that begins with these bytes exceeds its filter's memory.
-pub fn overhead(begun: &[u8]) -> u64 {
+/// The least bytes of memory of a filter of whose image `len` bytes have arrived, which begin with these.
+pub fn least_memory(begun: &[u8], len: u64) -> u64 {
     let parts = || u32_at(begun, body_at(begun)? + PARTS_AT);
     let is_windowed = u32_at(begun, BODY_AT) == Some(Body::Windowed as u32);
-    overhead_of(if is_windowed { parts().unwrap_or(0) } else { 0 })
+    let overhead = overhead_of(if is_windowed { parts().unwrap_or(0) } else { 0 });
+    // An entry of the overflow table has 24 bytes in an image, and at least 16 in memory.
+    len.saturating_sub(overhead) / 3 * 2
 }
 
-/// [`overhead`] of an image of any filter of at most `generations` generations.
+/// The most bytes of an image of a filter that takes so many bytes of memory.
+pub fn most_bytes(memory: u64) -> u64 {
+    memory.saturating_add(memory / 2).saturating_add(overhead_of(MOST_GENERATIONS))
+}
+
+/// An upper bound of the bytes of an image that are not of slots, nor of the overflow table.
 pub fn overhead_of(generations: u32) -> u64 {
     /// The bytes before the first segment (docs/format.md, sections 1 and 2) exceed the segments' own by less than 1 kB.
     const FRONT: u64 = 16 << 10;

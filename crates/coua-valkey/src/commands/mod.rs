@@ -13,7 +13,7 @@ use crate::cuckoo::{Compaction, NativeCuckoo, Outcome};
 use crate::error::CommandError;
 use crate::parse::integer;
 use crate::redisbloom::CompactionPosition;
-use crate::server::{Call, Command, Reply, Word, command_name, commands};
+use crate::server::{Call, Command, Reply, Word, command_name, commands, shown};
 use crate::settings::{REMOVED, key_memory_limit_of};
 use crate::value::Value;
 use clock::{advance, advance_clock};
@@ -225,20 +225,35 @@ fn merged(call: &Call<'_>, limit: Option<u64>) -> Result<NativeCuckoo, CommandEr
     let destination = call.key::<Value>(1)?;
     // A missing destination becomes a copy of the first source.
     let first = if destination.value().is_some() { 1 } else { 2 };
-    let mut union: Option<NativeCuckoo> = None;
+    let mut union = None;
     for word in first..call.count() {
         let key = call.key::<Value>(word)?;
-        let native = key.value().ok_or(CommandError::NotFound)?.native()?;
-        if let Some(union) = &mut union {
-            union.merge(native, limit)?;
-        } else {
-            CommandError::check_bytes(native.memory_bytes(), limit)?;
-            union = Some(native.try_clone()?);
+        if let Err(refusal) = merge_into(&mut union, key.value(), limit) {
+            // What was merged before may be an empty filter here, because it was damaged.
+            if refusal.is_lack_of_memory() || !call.is_replicated() {
+                return Err(refusal);
+            }
+            let source = shown(call.argv()[word]);
+            call.log(&format!("lacks the items of a source ({refusal}): key {source}"));
         }
     }
     let union = union.ok_or(CommandError::NotFound)?;
     CommandError::check_bytes(union.memory_bytes(), limit)?;
     Ok(union)
+}
+
+fn merge_into(
+    union: &mut Option<NativeCuckoo>,
+    source: Option<&Value>,
+    limit: Option<u64>,
+) -> Result<(), CommandError> {
+    let source = source.ok_or(CommandError::NotFound)?.native()?;
+    if let Some(union) = union {
+        return union.merge(source, limit);
+    }
+    CommandError::check_bytes(source.memory_bytes(), limit)?;
+    *union = Some(source.try_clone()?);
+    Ok(())
 }
 
 /// Words after the key come from a timer, and say where the previous command ended.
@@ -272,13 +287,12 @@ fn note(call: &Call<'_>) -> Result<Reply, CommandError> {
         [_, _, _, _, other] => return Err(CommandError::unknown(other)),
         _ => return Err(CommandError::Arity),
     };
-    let limit = key_memory_limit_of(call);
     let mut key = call.key_to_change::<Value>(1)?;
     let native = key.value_mut().ok_or(CommandError::NotFound)?.native_mut()?;
     if is_for_new && native.notes.get(name).is_some() {
         return Ok(Reply::Null);
     }
-    if native.set_note(name, value, limit)? {
+    if native.set_note(name, value)? {
         key.notify_changed(c"cuckoo.note");
         call.replicate_as_called();
     }

@@ -150,7 +150,7 @@ mod tests {
         let images = [image_of("0"), image_of("1"), windowed];
         let noted = images.iter().map(|image| {
             let mut native = read(image).unwrap();
-            assert_eq!(native.set_note(b"coua/keys", b"{}", None), Ok(true));
+            assert_eq!(native.set_note(b"coua/keys", b"{}"), Ok(true));
             written(&native)
         });
         noted.collect::<Vec<_>>().into_iter().chain(images).collect()

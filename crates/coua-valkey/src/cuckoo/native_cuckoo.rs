@@ -53,20 +53,11 @@ impl NativeCuckoo {
         Ok(Self { form, deleted: 0, notes: Notes::default() })
     }
 
-    /// Sets a note, or removes it if the value is empty, within a limit of memory. Returns whether anything changed.
-    pub(crate) fn set_note(
-        &mut self,
-        name: &[u8],
-        value: &[u8],
-        limit: Option<u64>,
-    ) -> Result<bool, CommandError> {
+    /// Sets a note, or removes it if the value is empty. Returns whether anything changed.
+    pub(crate) fn set_note(&mut self, name: &[u8], value: &[u8]) -> Result<bool, CommandError> {
         let notes = self.notes.with(name, value)?;
         if notes.bytes() == self.notes.bytes() {
             return Ok(false);
-        }
-        let bytes = self.memory_bytes() - self.notes.memory_bytes() + notes.memory_bytes();
-        if bytes > self.memory_bytes() {
-            CommandError::check_bytes(bytes, limit)?;
         }
         self.notes = notes;
         self.after_change();
@@ -367,17 +358,16 @@ impl NativeCuckoo {
         })
     }
 
-    /// Bytes of memory, the same in a copy.
+    /// Bytes of memory, the same in a copy. The notes are beside it.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let filter = match &self.form {
+        match &self.form {
             Form::List(list) => VALUE_BYTES + list.list_bytes(),
             Form::Table(table) => table.memory_bytes(),
             Form::Windowed(windowed) => windowed.memory_bytes(),
-        };
-        filter + self.notes.memory_bytes()
+        }
     }
 
-    /// Bytes allocated for them, without the value itself.
+    /// Bytes allocated for it and its notes, without the value itself.
     pub(crate) fn allocated_bytes(&self) -> u64 {
         let filter = match &self.form {
             Form::List(list) => block_bytes(list.list_bytes()),

@@ -26,6 +26,11 @@ pub(super) trait Inserts: Filter {
     /// The most bytes that one more copy of an item takes; `None` if the filter grows for it.
     fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64>;
 
+    /// Bytes of the further generations that end while so many items are inserted.
+    fn bytes_of_parts_for(&self, _items: usize) -> u64 {
+        0
+    }
+
     /// Items that the filter can take without moving all of its items in one command.
     fn room(&self) -> u64;
 
@@ -131,7 +136,8 @@ impl<F: Inserts> LimitedFilter<'_, F> {
         /// Bytes of an item in a filter that has just doubled.
         const PER_ITEM: u64 = 64;
         let most = 2 * self.filter.bytes_after_growth() + PER_ITEM * items as u64;
-        CommandError::check_bytes(most + self.beside, self.limit).is_ok()
+        let of_parts = self.filter.bytes_of_parts_for(items);
+        CommandError::check_bytes(most + of_parts + self.beside, self.limit).is_ok()
     }
 
     /// Inserts items in order, and returns an outcome for each.

@@ -8,7 +8,7 @@
 use std::mem::size_of;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use coua::window::{Change, ChangeLog, Clock, Generation, Generations};
+use coua::window::{Change, ChangeLog, Clock, Generation, Generations, Window};
 use coua::{CuckooFilter, Filter, KeyHash, MergeError};
 use coua_image::Hints;
 
@@ -181,9 +181,15 @@ impl Inserts for Generations {
         self.bytes() + self.template().bytes() + growth
     }
 
-    /// A new generation takes the memory of the template even beyond a limit.
     fn bytes_to_insert(&self, hash: KeyHash) -> Option<u64> {
-        newest_of(self).map_or(Some(0), |newest| newest.bytes_to_insert(hash))
+        let of_new = Some(self.template().bytes());
+        newest_of(self).map_or(of_new, |newest| newest.bytes_to_insert(hash))
+    }
+
+    fn bytes_of_parts_for(&self, items: usize) -> u64 {
+        let is_counted = |window: &Window| window.clock() == Clock::Count;
+        let step = self.window().filter(is_counted).map_or(u64::MAX, |window| window.step());
+        items as u64 / step * self.template().bytes()
     }
 
     fn room(&self) -> u64 {

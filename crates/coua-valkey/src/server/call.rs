@@ -143,7 +143,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn log(&self, line: &str) {
+    /// Writes a line about the first key to the server's log.
+    pub(crate) fn log(&self, line: &str) {
         // SAFETY: the context is valid while the command runs.
         let database = unsafe { server_function!(RedisModule_GetSelectedDb)(self.context) };
         log_of_key(self.context, c"warning", self.argv()[1], database, line);
@@ -224,7 +225,14 @@ pub(super) unsafe fn bytes_of<'a>(string: *const raw::RedisModuleString) -> &'a 
     }
 }
 
-/// Writes a line about a key to the server's log. The server cuts lines at 1024 bytes, so a long name is cut here.
+/// The name of a key for a line of the server's log. The server cuts lines at 1024 bytes, so a long name is cut here.
+pub(crate) fn shown(name: &[u8]) -> String {
+    const MOST: usize = 150;
+    let end = if name.len() > MOST { "..." } else { "" };
+    format!("{}{end}", name[..name.len().min(MOST)].escape_ascii())
+}
+
+/// Writes a line about a key to the server's log.
 pub(super) fn log_of_key(
     context: *mut raw::RedisModuleCtx,
     level: &CStr,
@@ -232,10 +240,7 @@ pub(super) fn log_of_key(
     database: c_int,
     line: &str,
 ) {
-    const MOST: usize = 150;
-    let end = if name.len() > MOST { "..." } else { "" };
-    let name = name[..name.len().min(MOST)].escape_ascii();
-    log(context, level, &format!("key {name}{end} in database {database} {line}"));
+    log(context, level, &format!("key {} in database {database} {line}", shown(name)));
 }
 
 /// Ends the server for lack of memory, without its report of a crash, which needs memory.

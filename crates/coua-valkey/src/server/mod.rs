@@ -26,7 +26,7 @@ mod value_type;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) use allocator::{aligned_block_bytes, block_bytes};
-pub(crate) use call::{Call, Word, random_bytes};
+pub(crate) use call::{Call, Word, random_bytes, shown};
 pub(crate) use command::{Command, CommandEntry, commands, longest_command};
 pub(crate) use command_docs::Access;
 pub(crate) use command_name::{CommandName, command_name};

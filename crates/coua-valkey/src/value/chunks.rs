@@ -178,7 +178,7 @@ impl Incomplete {
 
     /// The least bytes of memory that the filter takes whose image has arrived so far.
     pub(super) fn least_bytes(&self) -> u64 {
-        self.len.saturating_sub(image::overhead(self.head()))
+        image::least_memory(self.head(), self.len)
     }
 
     fn complete(&self, limit: Option<u64>) -> Result<NativeCuckoo, CommandError> {

@@ -262,8 +262,8 @@ impl ValueType for Value {
             return Ok(Self::Imported(PeerCuckoo::read(input, known, &limits(limit))?));
         }
         // The limit is for memory; the limit for reading only prevents endless growth.
-        let most = |limit: u64| limit.saturating_add(image::overhead_of(u32::MAX) + 1);
-        let mut limited = Read::take(&mut *input, limit.map_or(u64::MAX, most));
+        let most = limit.map_or(u64::MAX, |limit| image::most_bytes(limit).saturating_add(1));
+        let mut limited = Read::take(&mut *input, most);
         let value = Self::read(&mut limited, &limits(limit));
         let is_cut = limited.limit() == 0;
         let bytes = value.as_ref().map_or(0, Self::limited_bytes);

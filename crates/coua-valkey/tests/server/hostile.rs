@@ -17,6 +17,7 @@ on_both!(
     a_list_that_is_not_sorted,
     damaged_dump_files,
     a_damaged_filter_in_a_dump_file,
+    a_merge_of_a_damaged_filter,
     positions_out_of_range,
     a_million_items_at_once,
     large_items,
@@ -287,6 +288,42 @@ fn a_damaged_filter_in_a_dump_file(kind: Kind) {
     assert!(client.good(&format!("PTTL {few}")).integer() > 0);
     zoo::insert(&mut client, few, 0..10);
     assert_eq!(zoo::present(&mut client, few, 0..10), 10);
+}
+
+/// Commands of the append-only file merge what is damaged in its beginning: the sound filters keep and get their items.
+fn a_merge_of_a_damaged_filter(kind: Kind) {
+    let options = ["on-damaged", "empty", "--rdbchecksum", "no", "--rdbcompression", "no"];
+    let mut server = Server::with(kind, &options);
+    server.add_options(&["--appendonly", "yes", "--appendfsync", "always"]);
+    server.restart();
+    let mut client = server.client();
+    for (key, items) in [("damaged", 0..50), ("sound", 50..100), ("into", 100..150)] {
+        client.good(&format!("CF.RESERVE {key} 100 SEED {}", "07".repeat(16)));
+        zoo::insert(&mut client, key, items);
+    }
+    crate::keeping::rewrite(&mut client);
+    client.good("CF.MERGE into damaged sound");
+    client.good("CF.MERGE new sound damaged");
+    client.good("CF.ADD new x");
+    server.stop();
+    let files = std::fs::read_dir(server.path("appendonlydir")).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    let mut paths = paths.filter(|path| path.extension().is_some_and(|it| it == "rdb"));
+    let base = paths.next().unwrap();
+    let mut file = std::fs::read(&base).unwrap();
+    let at = file.windows(8).position(|bytes| bytes == b"\x07damaged").unwrap();
+    let image = file[at..].windows(8).position(|bytes| bytes == b"CouaKey1").unwrap();
+    file[at + image + 100] ^= 1;
+    std::fs::write(base, file).unwrap();
+    server.restart();
+    let mut client = server.client();
+    for (key, items) in [("damaged", 0), ("sound", 50), ("into", 100), ("new", 51)] {
+        assert_eq!(client.good(&format!("CF.INFO {key} ITEMS")).integer(), items, "{key}");
+        let told = format!("key {key} in database 0 lacks the items of a source (ERR cannot merge");
+        assert_eq!(server.log().contains(&told), ["into", "new"].contains(&key), "{key}");
+    }
+    assert_eq!(zoo::present(&mut client, "into", 50..150), 100);
+    assert_eq!(zoo::present(&mut client, "new", 50..100), 50);
 }
 
 fn positions_out_of_range(kind: Kind) {

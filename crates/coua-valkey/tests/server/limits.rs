@@ -126,9 +126,23 @@ fn what_a_server_accepted_can_be_restored(kind: Kind) {
     let mut client = server.client();
     client.good("CONFIG SET coua.key-memory-limit 100000");
     client.good(&zoo::with_items("CF.MADD g", 0..200_000));
-    let dump = client.good("DUMP g");
-    let reply = client.call(&[b"RESTORE".as_slice(), b"other", b"0", dump.bytes()]);
-    assert_eq!(reply.to_string(), "+OK");
+    client.good("CF.RESERVE copies 2000 HASHBITS 64");
+    for _ in 0..20 {
+        zoo::insert(&mut client, "copies", 0..2_500);
+    }
+    for key in ["g", "copies"] {
+        let size = client.good(&format!("CF.INFO {key} Size")).integer();
+        client.good(&format!("CONFIG SET coua.key-memory-limit {size}"));
+        let dump = client.good(&format!("DUMP {key}"));
+        let reply = client.call(&[b"RESTORE".as_slice(), b"other", b"0", dump.bytes()]);
+        assert_eq!(reply.to_string(), "+OK", "{key}: {size}");
+        client.good("DEL other");
+        for chunk in crate::chunks::scan(&mut client, key) {
+            let reply = crate::chunks::load(&mut client, "other", &chunk);
+            assert_eq!(reply.to_string(), "+OK", "{key}: {size}");
+        }
+        client.good("DEL other");
+    }
 }
 
 /// What may be created may be restored and loaded: the limit is of memory, and images are longer or

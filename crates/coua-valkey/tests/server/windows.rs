@@ -241,6 +241,16 @@ fn a_limit_of_memory(kind: Kind) {
     assert!(client.good("MEMORY USAGE w").integer() < 240_000);
     hours_later(&mut client, "w", 5);
     zoo::insert(&mut client, "w", 0..10_000);
+    // Also if each item has a generation of its own; and what was taken is restored.
+    client.good("CONFIG SET coua.key-memory-limit 20000");
+    client.good("CF.RESERVE each 1000 WINDOWITEMS 1000 GENERATIONS 1000");
+    let reply = client.good(&with_items("CF.MADD each", 0..3_000)).to_string();
+    assert!(reply.contains("coua.key-memory-limit (20000 bytes)"), "{reply}");
+    let size = client.good("CF.INFO each Size").integer();
+    assert!((10_000..=20_000).contains(&size), "{size}");
+    let dump = client.good("DUMP each");
+    client.call(&[b"RESTORE".as_slice(), b"again", b"0", dump.bytes()]);
+    assert_eq!(digest(&mut client, "again"), digest(&mut client, "each"));
 }
 
 /// Commands of all kinds on filters with windows of a few milliseconds.
