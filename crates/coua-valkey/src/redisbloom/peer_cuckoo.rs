@@ -222,7 +222,7 @@ fn check_sizes(shape: &Shape, sub_filters: u64, limits: &Limits) -> Result<u32, 
     let most = shape.most_sub_filters();
     let expected = match most {
         1 => "1, as the filter does not grow",
-        _ => "1 to 1024, or 16384 divided by the bucket size",
+        _ => "1 to 128, or 8192 divided by the bucket size",
     };
     number(NAME, sub_filters, |n| (1..=most).contains(&n), expected)?;
     let mut sizes = shape.sizes();

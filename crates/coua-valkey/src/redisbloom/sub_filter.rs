@@ -64,7 +64,7 @@ impl Shape {
 
     /// The most sub-filters. Each item is looked for in all of them: with more, a command would stall the server.
     pub(super) fn most_sub_filters(&self) -> u64 {
-        if self.expansion == 0 { 1 } else { (1 << 14) / u64::from(self.bucket_size).max(16) }
+        if self.expansion == 0 { 1 } else { (1 << 13) / u64::from(self.bucket_size).max(64) }
     }
 
     /// The sizes of sub-filters, from the oldest on, as far as the layout permits.

@@ -227,7 +227,7 @@ pub(super) unsafe fn bytes_of<'a>(string: *const raw::RedisModuleString) -> &'a 
 
 /// The name of a key for a line of the server's log. The server cuts lines at 1024 bytes, so a long name is cut here.
 pub(crate) fn shown(name: &[u8]) -> String {
-    const MOST: usize = 150;
+    const MOST: usize = 100;
     let end = if name.len() > MOST { "..." } else { "" };
     format!("{}{end}", name[..name.len().min(MOST)].escape_ascii())
 }
@@ -243,11 +243,11 @@ pub(super) fn log_of_key(
     log(context, level, &format!("key {} in database {database} {line}", shown(name)));
 }
 
-/// Ends the server for lack of memory, without its report of a crash, which needs memory.
+/// Ends the server, or its child that writes a file, for lack of memory, without its report of a crash, which needs memory.
 pub(super) fn end_server() -> ! {
     // SAFETY: texts without placeholders; the context may be null. Nothing runs after it.
     unsafe {
-        let (level, line) = (c"warning".as_ptr(), c"out of memory: the server ends".as_ptr());
+        let (level, line) = (c"warning".as_ptr(), c"out of memory: this process ends".as_ptr());
         server_function!(RedisModule_Log)(std::ptr::null_mut(), level, line);
         libc::_exit(1)
     }

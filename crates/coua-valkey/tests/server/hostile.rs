@@ -277,7 +277,7 @@ fn a_damaged_filter_in_a_dump_file(kind: Kind) {
     let server = Server::with_dump(kind, &options, &file);
     let mut client = server.client();
     client.good("SELECT 3");
-    let named = format!("{}...", &few[..150]);
+    let named = format!("{}...", &few[..100]);
     for (key, named, items) in [("sound", "sound", 100), (few, &named, 0), ("many", "many", 0)] {
         assert_eq!(client.call(&["CF.INFO", key, "ITEMS"]).integer(), items, "{key}");
         let line = format!("key {named} in database 3 cannot be loaded: ");

@@ -353,5 +353,5 @@ fn a_replica_without_memory_ends(kind: Kind) {
     pair.replica.ends();
     let log = pair.replica.log();
     assert!(log.contains("key large in database 0 cannot be changed as before: "), "{log}");
-    assert!(log.contains("out of memory: the server ends"), "{log}");
+    assert!(log.contains("out of memory: this process ends"), "{log}");
 }
