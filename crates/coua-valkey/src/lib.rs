@@ -19,7 +19,7 @@ mod value;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
-use server::{Figure, ModuleSpec, VALUES};
+use server::{ModuleSpec, VALUES};
 use value::Value;
 
 static SPEC: ModuleSpec =
@@ -41,19 +41,17 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     unsafe { server::load_module::<Value>(&SPEC, context, words, count) }
 }
 
-fn info() -> Vec<(&'static CStr, Figure)> {
-    let whole = |name, number| (name, Figure::Whole(number));
+fn info() -> Vec<(&'static CStr, u64)> {
     vec![
-        whole(c"cuckoo_filters", VALUES.values()),
-        whole(c"cuckoo_bytes", VALUES.bytes()),
-        whole(c"mapped_bytes", cuckoo::MemoryCharge::total()),
-        whole(c"items_inserted", settings::INSERTED.load(Relaxed)),
-        whole(c"items_removed", settings::REMOVED.load(Relaxed)),
-        whole(c"items_refused", settings::REFUSED.load(Relaxed)),
-        whole(c"growths", settings::GROWTHS.load(Relaxed)),
-        whole(c"rebuilds", settings::REBUILDS.load(Relaxed)),
-        whole(c"compactions_pending", server::commands_pending()),
-        whole(c"longest_command_usec", server::longest_command()),
-        (c"highest_error_rate", Figure::Real(settings::HIGHEST_RATE.value())),
+        (c"cuckoo_filters", VALUES.values()),
+        (c"cuckoo_bytes", VALUES.bytes()),
+        (c"mapped_bytes", cuckoo::MemoryCharge::total()),
+        (c"items_inserted", settings::INSERTED.load(Relaxed)),
+        (c"items_removed", settings::REMOVED.load(Relaxed)),
+        (c"items_refused", settings::REFUSED.load(Relaxed)),
+        (c"growths", settings::GROWTHS.load(Relaxed)),
+        (c"rebuilds", settings::REBUILDS.load(Relaxed)),
+        (c"compactions_pending", server::commands_pending()),
+        (c"longest_command_usec", server::longest_command()),
     ]
 }

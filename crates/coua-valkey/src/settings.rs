@@ -1,7 +1,7 @@
 //! The module's settings, with RedisBloom's names and defaults where it has them; and the module's counters, which
 //! `INFO coua` shows.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::redisbloom::Limits;
 use crate::server::{Call, Setting, Unit};
@@ -73,22 +73,3 @@ pub(crate) static REFUSED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static GROWTHS: AtomicU64 = AtomicU64::new(0);
 /// How often one command moved all items of a filter without a window to another table.
 pub(crate) static REBUILDS: AtomicU64 = AtomicU64::new(0);
-
-/// The highest value of a number that is not negative.
-pub(crate) struct Highest(AtomicU64);
-
-impl Highest {
-    /// The highest value so far; 0 before the first.
-    pub(crate) fn value(&self) -> f64 {
-        f64::from_bits(self.0.load(Ordering::Relaxed))
-    }
-
-    /// Takes one more value into account.
-    pub(crate) fn raise(&self, value: f64) {
-        // The bits of such numbers are in their order.
-        self.0.fetch_max(value.to_bits(), Ordering::Relaxed);
-    }
-}
-
-/// The highest false-positive rate that a filter had when it grew or was loaded.
-pub(crate) static HIGHEST_RATE: Highest = Highest(AtomicU64::new(0));

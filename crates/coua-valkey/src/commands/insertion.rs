@@ -9,7 +9,7 @@ use crate::cuckoo::{CuckooRequest, Outcome};
 use crate::error::CommandError;
 use crate::parse::{Options, once};
 use crate::server::{Call, Key, Reply, VALUES, Word, command_name};
-use crate::settings::{GROWTHS, HIGHEST_RATE, INSERTED, REFUSED, key_memory_limit_of, limits_of};
+use crate::settings::{GROWTHS, INSERTED, REFUSED, key_memory_limit_of, limits_of};
 use crate::value::Value;
 use coua::IfPresent;
 
@@ -94,14 +94,9 @@ impl Insertion {
         room.attribute(outcomes.as_mut());
         if value.pieces() > pieces {
             GROWTHS.fetch_add(1, Relaxed);
-            HIGHEST_RATE.raise(value.rate());
         }
         if !exceeded && value.exceeds_rate() {
-            HIGHEST_RATE.raise(value.rate());
-            call.warn(&format!(
-                "has more items than it keeps its error rate for: the rate is {:.2e} now, and rises",
-                value.rate()
-            ));
+            warn_of_rate(call, value);
         }
         let inserted = self.replicate(call, outcomes.as_ref(), if_present);
         INSERTED.fetch_add(inserted as u64, Relaxed);
@@ -134,6 +129,12 @@ impl Insertion {
         }
         inserted
     }
+}
+
+/// Writes a line to the log: the command has brought the filter beyond its rate.
+pub(super) fn warn_of_rate(call: &Call<'_>, value: &Value) {
+    let rate = value.rate();
+    call.warn(&format!("has so many items that its error rate rises: it is {rate:.2e} now"));
 }
 
 /// Memory that a key may take in a call.

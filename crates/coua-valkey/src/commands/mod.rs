@@ -20,7 +20,7 @@ use clock::{advance, advance_clock};
 use coua::IfPresent;
 use creation::reserve;
 use info::{debug, info};
-use insertion::{Insertion, add_item, reply_each};
+use insertion::{Insertion, add_item, reply_each, warn_of_rate};
 
 /// All of them.
 pub(crate) const COMMANDS: &[Command] = commands! {
@@ -210,10 +210,14 @@ fn merge(call: &Call<'_>) -> Result<Reply, CommandError> {
         refusal => refusal,
     })?;
     let mut destination = call.key_to_change::<Value>(1)?;
+    let exceeded = destination.value().is_some_and(Value::exceeds_rate);
     match destination.value_mut() {
         Some(Value::Native(native)) => *native = merged,
         Some(_) => return Err(CommandError::Defect),
         None => drop(destination.set(Value::Native(merged))?),
+    }
+    if let Some(value) = destination.value().filter(|it| !exceeded && it.exceeds_rate()) {
+        warn_of_rate(call, value);
     }
     destination.notify_changed(c"cuckoo.merge");
     call.replicate_as_called();

@@ -152,14 +152,8 @@ fn avoid_huge_pages() {
 #[cfg(not(target_os = "linux"))]
 fn avoid_huge_pages() {}
 
-/// A number in `INFO`.
-pub(crate) enum Figure {
-    Whole(u64),
-    Real(f64),
-}
-
 /// What the module tells: names and numbers.
-pub(crate) type InfoSection = fn() -> Vec<(&'static CStr, Figure)>;
+pub(crate) type InfoSection = fn() -> Vec<(&'static CStr, u64)>;
 
 /// The section of the module that was loaded.
 static SECTION: OnceLock<InfoSection> = OnceLock::new();
@@ -178,16 +172,8 @@ unsafe extern "C" fn write_info(info: *mut raw::RedisModuleInfoCtx, _for_crash_r
             if server_function!(RedisModule_InfoAddSection)(info, c"filters".as_ptr()) != OK {
                 return;
             }
-            for (name, figure) in SECTION.get().map_or_else(Vec::new, |section| section()) {
-                let name = name.as_ptr();
-                match figure {
-                    Figure::Whole(number) => {
-                        server_function!(RedisModule_InfoAddFieldULongLong)(info, name, number)
-                    }
-                    Figure::Real(number) => {
-                        server_function!(RedisModule_InfoAddFieldDouble)(info, name, number)
-                    }
-                };
+            for (name, number) in SECTION.get().map_or_else(Vec::new, |section| section()) {
+                server_function!(RedisModule_InfoAddFieldULongLong)(info, name.as_ptr(), number);
             }
         }
     });

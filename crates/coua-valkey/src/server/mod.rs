@@ -33,7 +33,7 @@ pub(crate) use command_name::{CommandName, command_name};
 pub(crate) use configuration::{Setting, Unit};
 pub(crate) use io::{AppendOnly, Pieces, RdbReader};
 pub(crate) use key::Key;
-pub(crate) use load::{Figure, ModuleSpec, load_module};
+pub(crate) use load::{ModuleSpec, load_module};
 pub(crate) use reply::Reply;
 pub(crate) use timer::commands_pending;
 pub(crate) use value_type::{VALUES, ValueType};

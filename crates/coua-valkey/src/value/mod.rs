@@ -17,7 +17,7 @@ use crate::redisbloom::{CompactionPosition, CompactionStep, Limits, PeerCuckoo};
 use crate::server::{
     AppendOnly, CommandName, RdbReader, ValueType, block_bytes, command_name, random_bytes,
 };
-use crate::settings::{HIGHEST_RATE, key_memory_limit, limits};
+use crate::settings::{key_memory_limit, limits};
 use chunks::Incomplete;
 
 /// The encoding of values that this module writes. RedisBloom counts its own
@@ -71,7 +71,7 @@ impl Value {
         }
     }
 
-    /// Its false-positive rate now; 0 while chunks are missing.
+    /// Its false-positive rate now.
     pub(crate) fn rate(&self) -> f64 {
         self.ask(|native| native.figures().rate, PeerCuckoo::false_positive_rate).unwrap_or(0.0)
     }
@@ -272,7 +272,6 @@ impl ValueType for Value {
             return Err(RdbError::KeyMemory { limit });
         }
         let value = value?;
-        HIGHEST_RATE.raise(value.rate());
         if input.is_at_end() { Ok(value) } else { Err(RdbError::Trailing) }
     }
 

@@ -315,7 +315,7 @@ fn images() -> [Vec<u8>; 2] {
 
 fn what_passes_its_rate_or_is_full_for_lack_of_bits_is_told(kind: Kind) {
     const PASSED: &str =
-        "key sloping in database 0 has more items than it keeps its error rate for";
+        "key sloping in database 0 has so many items that its error rate rises: it is 1";
     let server = Server::start(kind);
     let mut client = server.client();
     for (key, image) in ["sloping", "coarse"].iter().zip(images()) {
@@ -325,6 +325,8 @@ fn what_passes_its_rate_or_is_full_for_lack_of_bits_is_told(kind: Kind) {
     assert!(!server.log().contains(PASSED));
     zoo::insert(&mut client, "sloping", 20_000..40_000);
     assert_eq!(server.log().matches(PASSED).count(), 1);
+    client.good("CF.MERGE merged sloping");
+    assert!(server.log().contains("key merged in database 0 has so many items"));
     client.good(&zoo::with_items("CF.MADD coarse", 0..300_000));
     let items = client.good("CF.INFO coarse ITEMS").integer();
     assert!((65_536..150_000).contains(&items), "{items}");

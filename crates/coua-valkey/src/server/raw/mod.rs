@@ -128,7 +128,6 @@ functions! {
     RedisModule_LoadConfigs: fn(*mut RedisModuleCtx) -> c_int;
     RedisModule_RegisterInfoFunc: fn(*mut RedisModuleCtx, RedisModuleInfoFunc) -> c_int;
     RedisModule_InfoAddSection: fn(*mut RedisModuleInfoCtx, *const c_char) -> c_int;
-    RedisModule_InfoAddFieldDouble: fn(*mut RedisModuleInfoCtx, *const c_char, f64) -> c_int;
     RedisModule_InfoAddFieldULongLong: fn(
         *mut RedisModuleInfoCtx, *const c_char, c_ulonglong
     ) -> c_int;
