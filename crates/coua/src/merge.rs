@@ -89,10 +89,11 @@ impl CuckooFilter {
     #[doc(hidden)]
     pub fn unite(&mut self, other: &Self, if_present: IfPresent) -> Result<(), MergeError> {
         other.check_resolves(self)?;
-        // Reserving avoids growth during the merge. Without memory for that, the merge may still fit.
+        // Reserving avoids growth during the merge. A filter of fixed size without room for all may have room for some.
         let common = if if_present == IfPresent::Skip { self.stored() } else { 0 };
         let more = other.stored().saturating_sub(common);
-        self.reserve(more.min(self.policy().limit().saturating_sub(self.stored()))).ok();
+        let reserved = self.reserve(more.min(self.policy().limit().saturating_sub(self.stored())));
+        reserved.or_else(|full| (full.reason == FullReason::NoRoom).then_some(()).ok_or(full))?;
         Ok(self.insert_all_of(other, if_present)?)
     }
 }

@@ -5,6 +5,7 @@
 
 use coua::CuckooFilter;
 
+use crate::error::CommandError;
 use crate::parse::integer;
 use crate::redisbloom::CompactionPosition;
 
@@ -45,13 +46,9 @@ pub(super) fn rebuild_time(filter: &CuckooFilter) -> u64 {
     LOOK.saturating_add(filter.slots().saturating_mul(PER_SLOT)).saturating_add(of_items)
 }
 
-/// Rebuilds a filter, or a generation, and returns whether it changed; `None`, and no change, if no time is `left`.
-pub(super) fn compact(filter: &mut CuckooFilter, left: &mut u64) -> Option<bool> {
-    if *left == 0 {
-        return None;
-    }
-    *left = left.saturating_sub(rebuild_time(filter));
+/// Rebuilds a filter, or a generation, and returns whether it changed.
+pub(super) fn compact(filter: &mut CuckooFilter) -> Result<bool, CommandError> {
     let before = filter.slots();
-    filter.compact();
-    Some(filter.slots() != before)
+    let had_memory = filter.compact();
+    had_memory.then_some(filter.slots() != before).ok_or(CommandError::NoMemory)
 }

@@ -242,15 +242,15 @@ impl NativeCuckoo {
     /// of removed items.
     ///
     /// A filter of fixed size keeps its memory, because it could not grow back.
-    pub(crate) fn compact(&mut self, at: CompactionPosition) -> Compaction {
+    pub(crate) fn compact(&mut self, at: CompactionPosition) -> Result<Compaction, CommandError> {
         let has_parts = matches!(self.form, Form::Windowed(_));
         if at != CompactionPosition::default() && !has_parts {
             // The key had another filter when its compaction began.
-            return Compaction::default();
+            return Ok(Compaction::default());
         }
         let mut compaction = match &mut self.form {
-            Form::Table(table) if table.hints.expansion > 0 => table.compact(),
-            Form::Windowed(windowed) => windowed.compact(at),
+            Form::Table(table) if table.hints.expansion > 0 => table.compact()?,
+            Form::Windowed(windowed) => windowed.compact(at)?,
             _ => Compaction::default(),
         };
         if compaction.next.is_none() {
@@ -260,7 +260,7 @@ impl NativeCuckoo {
         if compaction.has_changed {
             self.after_change();
         }
-        compaction
+        Ok(compaction)
     }
 
     /// Adds all items of another filter, copies included. An error may leave it partly merged, so merge into a copy.

@@ -271,9 +271,8 @@ impl Table {
     }
 
     /// Frees memory: rebuilds the filter.
-    pub(super) fn compact(&mut self) -> Compaction {
-        let has_changed = compact(&mut self.filter, &mut { STEP_TIME }).unwrap_or_default();
-        Compaction { has_changed, next: None }
+    pub(super) fn compact(&mut self) -> Result<Compaction, CommandError> {
+        Ok(Compaction { has_changed: compact(&mut self.filter)?, next: None })
     }
 
     /// Frees memory after `count` items were removed, if few are left and the filter is quickly rebuilt. Returns whether
@@ -287,7 +286,8 @@ impl Table {
             && is_mostly_empty
             && rebuild_time(&self.filter) <= STEP_TIME
             && self.has_halved(count)
-            && self.compact().has_changed
+            // The new table has less than 2 MiB: without memory for it, the allocator ends the server.
+            && self.compact().is_ok_and(|compaction| compaction.has_changed)
     }
 
     /// Whether these removals have lowered the load to 1/4, 1/8, and so on: a compaction that failed because

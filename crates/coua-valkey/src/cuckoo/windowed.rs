@@ -12,7 +12,7 @@ use coua::window::{Change, ChangeLog, Clock, Generation, Generations, Window};
 use coua::{CuckooFilter, Filter, KeyHash, MergeError};
 use coua_image::Hints;
 
-use super::compaction::{Compaction, STEP_TIME, compact};
+use super::compaction::{Compaction, STEP_TIME, compact, rebuild_time};
 use super::first_change;
 use super::memory::{MemoryCharge, release};
 use super::table::{Inserts, LimitedFilter, VALUE_BYTES, allocated_for};
@@ -123,16 +123,18 @@ impl WindowedFilter {
     }
 
     /// Frees memory after removals, from a generation and a hash on, within the time that a command may take.
-    pub(super) fn compact(&mut self, at: CompactionPosition) -> Compaction {
+    /// At most one generation changes, so after an error none has.
+    pub(super) fn compact(&mut self, at: CompactionPosition) -> Result<Compaction, CommandError> {
         let (mut has_changed, mut left) = (false, STEP_TIME);
         for (part, filter) in self.filter.filters_mut().filter(|(number, _)| *number >= at.part) {
-            let Some(is_another) = compact(filter, &mut left) else {
+            if has_changed || left == 0 {
                 let next = Some(CompactionPosition { part, from: 0 });
-                return Compaction { has_changed, next };
-            };
-            has_changed |= is_another;
+                return Ok(Compaction { has_changed, next });
+            }
+            left = left.saturating_sub(rebuild_time(filter));
+            has_changed = compact(filter)?;
         }
-        Compaction { has_changed, next: None }
+        Ok(Compaction { has_changed, next: None })
     }
 
     /// A separate copy.

@@ -184,7 +184,7 @@ impl PeerCuckoo {
 
     /// Bytes of memory it takes.
     pub fn memory_bytes(&self) -> u64 {
-        let list = self.sub_filters.capacity() * size_of::<SubFilter>();
+        let list = self.sub_filters.len() * size_of::<SubFilter>();
         self.slots() + (size_of::<Self>() + list) as u64
     }
 
@@ -353,7 +353,9 @@ impl PeerCuckoo {
     fn free_empty(&mut self) -> Vec<Vec<u8>> {
         let used = self.sub_filters.iter().rposition(|sub_filter| sub_filter.used() > 0);
         let left = used.map_or(1, |newest| newest + 1);
-        self.sub_filters.drain(left..).map(SubFilter::into_slots).collect()
+        let freed = self.sub_filters.drain(left..).map(SubFilter::into_slots).collect();
+        self.sub_filters.shrink_to_fit();
+        freed
     }
 
     /// Records the end of a compaction, and returns whether that changes anything.

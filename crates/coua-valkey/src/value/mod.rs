@@ -191,7 +191,7 @@ impl Value {
         at: Option<CompactionPosition>,
     ) -> Result<Compaction, CommandError> {
         self.change(
-            |native| Ok(native.compact(at.unwrap_or_default())),
+            |native| native.compact(at.unwrap_or_default()),
             |imported| compact_imported(imported, at),
         )?
     }

@@ -23,6 +23,7 @@ on_both!(
     without_a_file_in_between,
     transactions_and_scripts,
     a_replica_without_memory_ends,
+    nothing_is_compacted_without_memory,
 );
 
 /// One after the other, on filters of all kinds.
@@ -344,14 +345,54 @@ fn transactions_and_scripts(kind: Kind) {
 /// It would make another filter of the items that follow.
 fn a_replica_without_memory_ends(kind: Kind) {
     let mut pair = Pair::start(kind, &[]);
-    let replica = pair.replica.client().info_number("server", "process_id");
-    let mut limited = Command::new("prlimit");
-    limited.args(["--as=300000000", "--pid"]);
-    assert!(limited.arg(replica.to_string()).status().unwrap().success());
+    limit_memory(&pair.replica, "300000000");
     pair.primary.client().good("CF.RESERVE large 300000000");
     pair.primary.client().good("CF.ADD large a");
     pair.replica.ends();
     let log = pair.replica.log();
     assert!(log.contains("key large in database 0 cannot be changed as before: "), "{log}");
     assert!(log.contains("out of memory: this process ends"), "{log}");
+}
+
+/// A compaction that one server has the memory for, and another one lacks, would leave them different.
+fn nothing_is_compacted_without_memory(kind: Kind) {
+    let mut pair = Pair::start(kind, &[]);
+    let mut client = pair.primary.client();
+    for (key, option) in [("plain", ""), ("window", "WINDOWITEMS 2000000 GENERATIONS 1")] {
+        client.good(&format!("CF.RESERVE {key} 1000 HASHBITS 64 {option}"));
+        zoo::insert(&mut client, key, 0..1_200_000);
+        for thousand in 0..800 {
+            let items = thousand * 1_000..(thousand + 1) * 1_000;
+            client.good(&zoo::with_items(&format!("CF.MDEL {key}"), items));
+        }
+        limit_memory(&pair.primary, &(mapped(&pair.primary) + (64 << 10)).to_string());
+        let reply = client.run(&format!("CF.COMPACT {key}")).to_string();
+        limit_memory(&pair.primary, "unlimited");
+        assert_eq!(reply, "-ERR Insufficient memory", "{key}");
+        assert!(client.good(&format!("CF.INFO {key}")).to_string().contains("800000"), "{key}");
+        pair.same(key);
+    }
+    limit_memory(&pair.replica, &(mapped(&pair.replica) + (64 << 10)).to_string());
+    client.good("CF.COMPACT plain");
+    pair.replica.ends();
+    let log = pair.replica.log();
+    assert!(log.contains("key plain in database 0 cannot be changed as before: "), "{log}");
+}
+
+/// Limits the address space of a server.
+fn limit_memory(server: &Server, bytes: &str) {
+    let mut limited = Command::new("prlimit");
+    limited.args([format!("--as={bytes}:unlimited"), format!("--pid={}", process(server))]);
+    assert!(limited.status().unwrap().success());
+}
+
+fn process(server: &Server) -> i64 {
+    server.client().info_number("server", "process_id")
+}
+
+/// Bytes of a server's address space.
+fn mapped(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process(server))).unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    size.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }

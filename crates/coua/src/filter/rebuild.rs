@@ -61,12 +61,14 @@ impl CuckooFilter {
     /// Frees memory after removals: rebuilds the filter for its present items.
     ///
     /// O(slots); the old and the new table exist at the same time for a while. A filter of fixed size shrinks by
-    /// halves, others to the size they need. Nothing changes if there is no memory for the smaller table, if it would
-    /// take more bytes, if the hashes are too uneven to fit, or in a copy of a [shard](crate::shards). Copies of a key
-    /// have only two buckets, so if most keys have several copies, the filter stays larger.
-    pub fn compact(&mut self) {
+    /// halves, others to the size they need. Nothing changes if that would take more bytes, if the hashes are too
+    /// uneven to fit, or in a copy of a [shard](crate::shards). Copies of a key have only two buckets, so if most keys
+    /// have several copies, the filter stays larger.
+    ///
+    /// Returns false, and changes nothing, if there is no memory for the smaller table.
+    pub fn compact(&mut self) -> bool {
         if self.shard.is_part {
-            return;
+            return true;
         }
         let mut last = None;
         // Copies need more slots.
@@ -76,14 +78,15 @@ impl CuckooFilter {
             if last.replace(geometry) != Some(geometry)
                 && geometry.slots() < self.slots()
                 && self.is_even_in(&geometry)
-                // Without memory for the smaller table the larger one stays.
-                && let Ok(smaller) = self.rebuilt_in(geometry)
-                && smaller.is_smaller_than(self)
             {
-                *self = smaller;
-                return;
+                let Ok(smaller) = self.rebuilt_in(geometry) else { return false };
+                if smaller.is_smaller_than(self) {
+                    *self = smaller;
+                    break;
+                }
             }
         }
+        true
     }
 
     /// Whether a filter of the same items takes fewer slots and bytes. Fewer segments have wider slots.
@@ -111,22 +114,20 @@ impl CuckooFilter {
     }
 
     /// Splits the segments of keys under `prefix` in which evictions failed too often, as far as allowed.
-    fn split_overfull(&mut self, prefix: u64, depth: u32) {
+    fn split_overfull(&mut self, prefix: u64, depth: u32) -> Result<(), OutOfMemory> {
         let last = prefix | u64::MAX.unbounded_shr(depth);
         let mut next = Some(prefix);
         while let Some(first) = next.filter(|&first| first <= last) {
             let index = self.segments.segment_of(KeyHash::from_u64(first));
             if self.must_split(index) {
-                // Without memory it stays as it is.
-                if self.split(index).is_err() {
-                    return;
-                }
+                self.split(index)?;
                 continue;
             }
             let end = self.segments.get(index).prefix()
                 | u64::MAX.unbounded_shr(self.segments.depth_of(index));
             next = end.checked_add(1);
         }
+        Ok(())
     }
 
     /// Whether half the evictions that make a segment full have failed, and it may become two.
@@ -140,10 +141,9 @@ impl CuckooFilter {
             && depth < deepest(self.segments_in_region(index))
     }
 
-    /// A filter with these items in a table of another geometry that distinguishes the same hashes. Returns an error if there is no
-    /// memory for it, or for the hashes of the fullest segment. After that it returns none: segments that get no memory for
-    /// a split stay whole. As everywhere in the standard library, the process aborts if there is no memory for small lists
-    /// or entries of the overflow table.
+    /// A filter with these items in a table of another geometry that distinguishes the same hashes. The result depends
+    /// only on both, so there is an error if a split gets no memory. As everywhere in the standard library, the process
+    /// aborts if there is no memory for small lists or entries of the overflow table.
     pub(crate) fn rebuilt_in(&self, geometry: Geometry) -> Result<Self, OutOfMemory> {
         let segments = Segments::empty(geometry)?;
         let mut target = Self::of_segments(segments, self.policy, self.hasher);
@@ -161,7 +161,7 @@ impl CuckooFilter {
             self.segments.representatives(index).for_each(|hash| hashes.push(hash));
             target.reinsert_batch(&hashes);
             let prefix = self.segments.get(index).prefix();
-            target.split_overfull(prefix, self.segments.depth_of(index));
+            target.split_overfull(prefix, self.segments.depth_of(index))?;
         }
         target.reinsert_overflowed(0, 0);
         Ok(target)

@@ -7,8 +7,10 @@ use crate::window::generations::{Live, WindowState};
 
 impl Generations {
     /// Frees memory after removals, in every generation. O(slots).
-    pub fn compact(&mut self) {
-        self.live.iter_mut().for_each(|live| live.filter.compact());
+    ///
+    /// Returns false if there is no memory for the smaller table of a generation. It and the next stay as they are.
+    pub fn compact(&mut self) -> bool {
+        self.live.iter_mut().all(|live| live.filter.compact())
     }
 
     /// The filters of all remembered generations, with their numbers, for compacting them one by one.

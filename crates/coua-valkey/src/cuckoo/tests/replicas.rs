@@ -53,9 +53,9 @@ impl Pair {
     }
 
     fn compact(&mut self, at: CompactionPosition) {
-        let compaction = self.primary.compact(at);
+        let compaction = self.primary.compact(at).unwrap();
         if compaction.has_changed {
-            self.replica.compact(at);
+            self.replica.compact(at).unwrap();
         }
         self.next = compaction.next;
     }
