@@ -122,8 +122,8 @@ impl WindowedFilter {
         LimitedFilter { filter: &mut self.filter, limit, beside: Self::BESIDE, expansion: 1 }
     }
 
-    /// Frees memory after removals, from a generation and a hash on, within the time that a command may take.
-    /// At most one generation changes, so after an error none has.
+    /// Frees memory after removals, from a generation on, within the time that a command may take. At most one generation
+    /// changes, so that an error leaves all as they were.
     pub(super) fn compact(&mut self, at: CompactionPosition) -> Result<Compaction, CommandError> {
         let (mut has_changed, mut left) = (false, STEP_TIME);
         for (part, filter) in self.filter.filters_mut().filter(|(number, _)| *number >= at.part) {

@@ -139,10 +139,8 @@ fn a_filter_that_never_grows_takes_as_many_items_after_a_compaction() {
         native.insert(&keys, IfPresent::AddCopy, None);
         let items: Vec<_> = keys[500..].iter().map(<[u8; 4]>::as_slice).collect();
         native.remove(&items);
-        assert!(
-            native.compact(CompactionPosition::default()).unwrap().has_changed
-                && native.deleted == 0
-        );
+        assert!(native.compact(CompactionPosition::default()).unwrap().has_changed);
+        assert_eq!(native.deleted, 0);
         assert!(!native.compact(CompactionPosition::default()).unwrap().has_changed);
         let outcomes = native.insert(&keys[500..], IfPresent::AddCopy, None);
         let refused = outcomes.iter().filter(|outcome| **outcome != Outcome::Inserted).count();
