@@ -217,7 +217,7 @@ fn exercise(mut filter: Generations, times: &[u64]) {
     }
     filter.contains_batch(&keys);
     filter.count_batch(&keys);
-    filter.compact();
+    filter.compact().unwrap();
     if let Ok(mut copy) = filter.try_clone() {
         let _refused = copy.merge(&filter);
         assert!(bytes_of(&copy).len() >= SHORTEST);

@@ -170,7 +170,7 @@ fn rebuild(reference: &mut Reference, operation: &Operation) {
         }
         Operation::Compact => {
             let slots = reference.filter.slots();
-            reference.filter.compact();
+            reference.filter.compact().unwrap();
             assert!(reference.filter.slots() <= slots);
         }
         Operation::Convert(kind) => {

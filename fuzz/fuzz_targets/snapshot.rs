@@ -66,7 +66,7 @@ fn exercise(mut filter: CuckooFilter) {
     let _refused = filter.insert_each(&hashes, When::Now, IfPresent::Skip, &mut outcomes);
     filter.remove_batch(&hashes);
     let _refused = filter.reserve(500);
-    filter.compact();
+    filter.compact().unwrap();
     filter.contains_batch(&hashes);
     filter.clear();
     assert!(filter.is_empty());

@@ -147,10 +147,7 @@ impl Changed<'_> {
     }
 
     pub(crate) fn compact(self) -> Outcome {
-        self.rewrite("compact", |filter| {
-            filter.compact();
-            Ok(())
-        })
+        self.rewrite("compact", |filter| Ok(filter.compact()?))
     }
 
     pub(crate) fn merge(self, other: &Asked<'_>, union: Union) -> Outcome {

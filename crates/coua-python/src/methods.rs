@@ -319,10 +319,7 @@ impl Filter {
 
     /// Frees memory after removals. Ctrl-C leaves the filter unchanged.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        self.remake(py, |filter| {
-            filter.compact();
-            Ok(())
-        })
+        self.remake(py, |filter| filter.compact().map_err(|lack| error::build(lack.into())))
     }
 
     /// Sets the present of a window with `clock="given"`, in milliseconds since 1970: keys older than its

@@ -32,7 +32,7 @@ fn filters_of_every_form() {
         let mut bytes = Vec::new();
         filter.write_to(&mut bytes).unwrap();
         let mut read = crate::Load::new().bytes::<CuckooFilter>(&bytes).unwrap();
-        read.compact();
+        read.compact().unwrap();
         assert!(keys.iter().all(|key| read.contains(*key) && read.remove(*key)));
         assert_eq!(read.len(), 12, "{read:?}");
         drop(filter.try_clone().unwrap());

@@ -115,7 +115,7 @@ fn the_rate_stays_with_the_hash_bits_whatever_is_done() {
     let rate = filter.convert(0.05).unwrap();
     assert!(rate.false_positive_rate() <= 0.05 && rate.false_positive_rate() > 0.025);
     check_rate(&rate, 400_000, "convert to a rate");
-    filter.compact();
+    filter.compact().unwrap();
     check_rate(&filter, 400_000, "compact");
 }
 

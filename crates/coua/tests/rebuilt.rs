@@ -41,13 +41,13 @@ mod large {
         let keys = keys(0..ITEMS);
         let filter = grown(&keys);
         let mut copy = filter.clone();
-        copy.compact();
+        copy.compact().unwrap();
         assert_holds(&copy, &keys, "copied and compacted");
         let mut copy = filter.clone();
         copy.reserve(2 * ITEMS).unwrap();
         assert_holds(&copy, &keys, "copied and enlarged");
         let mut filter = filter;
-        filter.compact();
+        filter.compact().unwrap();
         assert_holds(&filter, &keys, "compacted");
         filter.reserve(2 * ITEMS).unwrap();
         assert_holds(&filter, &keys, "enlarged");
@@ -68,7 +68,7 @@ mod large {
         let filter = SharedCuckooFilter::new();
         filter.insert_batch(&keys).unwrap();
         let mut snapshot = filter.snapshot().unwrap();
-        snapshot.compact();
+        snapshot.compact().unwrap();
         assert_holds(&snapshot, &keys, "a copy of all shards, compacted");
         let mut joined = filter.snapshot().unwrap();
         joined.reserve(3 * ITEMS).unwrap();
@@ -95,7 +95,7 @@ fn room_that_is_not_there_is_refused() {
     let builder = CuckooFilter::builder().capacity(1_000_000).rate(0.001);
     let mut filter = builder.when_full(WhenFull::Refuse).build().unwrap();
     filter.reserve(1_000_000).unwrap();
-    filter.compact();
+    filter.compact().unwrap();
     let full = filter.reserve(900_000).unwrap_err();
     assert_eq!(full.reason, FullReason::NoRoom);
     filter.reserve(filter.capacity()).unwrap();
@@ -109,7 +109,7 @@ fn what_was_compacted_can_be_read() {
         let keys = keys(0..10);
         filter.insert_batch(&keys).unwrap();
         let slots = filter.slots();
-        filter.compact();
+        filter.compact().unwrap();
         assert!(filter.slots() < slots);
         assert_holds(&filter, &keys, "compacted");
     }
@@ -129,7 +129,7 @@ fn nothing_gets_larger_by_compaction() {
         filter.insert_batch(&all[..items]).unwrap();
         let mut filter = filter.convert(0.01).unwrap();
         let before = saved(&filter);
-        filter.compact();
+        filter.compact().unwrap();
         assert!(saved(&filter) <= before, "{items}: {before}, then {}", saved(&filter));
     }
 }
@@ -161,7 +161,7 @@ fn copies_do_not_lose_their_slots_by_compaction() {
             let present = keys(0..48_000 / copies);
             (0..copies).for_each(|_| filter.insert_batch(&present).unwrap());
             let before = filter.memory_bytes();
-            filter.compact();
+            filter.compact().unwrap();
             let after = filter.memory_bytes();
             assert!(after <= before, "{what}: {before}, then {after}");
             if when_full == WhenFull::Grow {
@@ -184,7 +184,7 @@ fn filters_of_many_copies_take_more_after_compaction() {
             filter.insert_batch(&keys(0..200_000)).unwrap();
         }
         let before = filter.memory_bytes();
-        filter.compact();
+        filter.compact().unwrap();
         let after = filter.memory_bytes();
         assert!(after <= before + before / 50 + (2 << 20), "{what}: {before}, then {after}");
         for key in keys(200_000..300_000) {
@@ -210,7 +210,7 @@ fn filters_of_a_part_of_all_hashes_are_compacted_and_merged() {
         one.clone().merge(&two).unwrap();
         one.reserve(400_000).unwrap();
         let before = one.memory_bytes();
-        one.compact();
+        one.compact().unwrap();
         assert!(one.memory_bytes() <= before, "{before}, then {}", one.memory_bytes());
         one.merge(&two).unwrap();
         assert!((0..400_000).all(|n| one.contains(hash(n))));

@@ -120,8 +120,8 @@ fn every_copy_is_counted() {
             match round {
                 1 => batched = Load::new().bytes(&bytes_of(&batched)).unwrap(),
                 2 => {
-                    batched.compact();
-                    single.compact();
+                    batched.compact().unwrap();
+                    single.compact().unwrap();
                 }
                 3 => {
                     batched.reserve(100_000).unwrap();

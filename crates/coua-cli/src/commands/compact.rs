@@ -2,7 +2,8 @@
 
 use crate::args::{Quiet, SecretArgs};
 use crate::filter::{LockedFile, check_files};
-use crate::terminal::Result;
+use crate::terminal::message::memory_reason;
+use crate::terminal::{Failure, Result};
 use coua::window::Generations;
 use coua_store::{Access, Options};
 use std::path::PathBuf;
@@ -30,7 +31,8 @@ impl CompactArgs {
         check_files(&secret, [&*self.file], None)?;
         let file = LockedFile::lock_existing(&self.file, verbosity)?;
         let mut filter = file.open(Options::new().access(Access::Load), &secret)?;
-        filter.store.rewrite(Generations::compact);
+        let compacted = filter.store.rewrite(Generations::compact);
+        compacted.map_err(|lack| Failure::at(self.file.display(), memory_reason(lack)))?;
         filter.close().map(drop)
     }
 }

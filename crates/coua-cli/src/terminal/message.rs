@@ -5,7 +5,7 @@
 
 use crate::platform;
 use crate::terminal::report::printable;
-use coua::LoadError;
+use coua::{LoadError, OutOfMemory};
 use coua_store::{Reason, StoreError};
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -172,11 +172,14 @@ pub(crate) fn store_reason(error: &StoreError) -> String {
     match &error.reason {
         Reason::Folder(source) | Reason::Unsynced(source) => ending_with(source, text),
         Reason::Io { source, .. } => reason(source),
-        Reason::Load(LoadError::OutOfMemory(_)) => {
-            format!("{text}; free some memory, or raise the limit of this process (ulimit -v)")
-        }
+        Reason::Load(LoadError::OutOfMemory(lack)) => memory_reason(*lack),
         _ => text,
     }
+}
+
+/// The reason of a lack of memory, and what to do.
+pub(crate) fn memory_reason(lack: OutOfMemory) -> String {
+    format!("{lack}; free some memory, or raise the limit of this process (ulimit -v)")
 }
 
 /// The operating system's error text, without Rust's "(os error 2)".

@@ -250,6 +250,24 @@ fn compact_gives_memory_back() {
     assert_eq!(run_with(&kept, ["check", &f]).good(), kept);
 }
 
+/// Whatever the limit, the file is smaller, or is as it was and the program says why.
+#[cfg(target_os = "linux")]
+#[test]
+fn compact_tells_a_lack_of_memory() {
+    let folder = Folder::new();
+    let script = "seq 3000000 >all; head -n 2000000 all >most; $COUA add -q f all; $COUA remove f most >removed
+        for limit in $(seq 40000 2000 80000); do
+            cp f small
+            if (ulimit -v $limit; $COUA compact small) 2>error; then
+                [ $(wc -c <small) -lt $(wc -c <f) ] || echo $limit: as large as before
+            else
+                cmp f small && grep -q '^coua: small: .*out of memory' error || cat error
+            fi
+        done";
+    let told = shell(folder.path(), script).good();
+    assert_eq!(String::from_utf8_lossy(&told), "");
+}
+
 #[test]
 fn convert_makes_a_coarser_copy() {
     let folder = Folder::new();

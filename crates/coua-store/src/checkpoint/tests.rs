@@ -242,8 +242,8 @@ fn other_changes_meanwhile_are_written_at_once() {
     let mut store = bench.open();
     bench.commit_until_at_work(&mut store);
     bench.commit(&mut store);
-    store.rewrite(Generations::compact);
-    bench.plain.compact();
+    store.rewrite(Generations::compact).unwrap();
+    bench.plain.compact().unwrap();
     bench.commit(&mut store);
     assert!(bench.snapshot() == bytes_of(&bench.plain));
     assert_eq!(bench.held.release(), 1);

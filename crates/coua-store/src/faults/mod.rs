@@ -198,7 +198,7 @@ fn change(store: &mut Store, round: u64) {
     store.insert_unique_batch(&hashes(round.saturating_sub(1))).unwrap();
     store.remove_batch(&hashes(round)[..5]);
     if round == 4 {
-        store.rewrite(Generations::compact);
+        store.rewrite(Generations::compact).unwrap();
     }
 }
 
@@ -219,7 +219,7 @@ impl Script {
         for round in 1..=self.rounds {
             change_in_memory(&mut filter, round);
             if round == 4 {
-                filter.compact();
+                filter.compact().unwrap();
             }
             all.push(Some(bytes_of(&filter)));
         }

@@ -149,7 +149,7 @@ fn other_changes_are_kept_too() {
         assert!(store.remove(key.to_le_bytes()));
     }
     commit(&mut store, 1).unwrap();
-    store.rewrite(Generations::compact);
+    store.rewrite(Generations::compact).unwrap();
     commit(&mut store, 2).unwrap();
     assert!(committed(&path) == (2, bytes_of(store.filter())));
     store.rewrite(|filter| filter.unbounded_mut().unwrap().clear());

@@ -49,6 +49,6 @@ pub(super) fn rebuild_time(filter: &CuckooFilter) -> u64 {
 /// Rebuilds a filter, or a generation, and returns whether it changed.
 pub(super) fn compact(filter: &mut CuckooFilter) -> Result<bool, CommandError> {
     let before = filter.slots();
-    let had_memory = filter.compact();
-    had_memory.then_some(filter.slots() != before).ok_or(CommandError::NoMemory)
+    filter.compact().map_err(|_| CommandError::NoMemory)?;
+    Ok(filter.slots() != before)
 }

@@ -65,10 +65,12 @@ impl CuckooFilter {
     /// uneven to fit, or in a copy of a [shard](crate::shards). Copies of a key have only two buckets, so if most keys
     /// have several copies, the filter stays larger.
     ///
-    /// Returns false, and changes nothing, if there is no memory for the smaller table.
-    pub fn compact(&mut self) -> bool {
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] if there is no memory for the smaller table; nothing changes.
+    pub fn compact(&mut self) -> Result<(), OutOfMemory> {
         if self.shard.is_part {
-            return true;
+            return Ok(());
         }
         let mut last = None;
         // Copies need more slots.
@@ -79,14 +81,14 @@ impl CuckooFilter {
                 && geometry.slots() < self.slots()
                 && self.is_even_in(&geometry)
             {
-                let Ok(smaller) = self.rebuilt_in(geometry) else { return false };
+                let smaller = self.rebuilt_in(geometry)?;
                 if smaller.is_smaller_than(self) {
                     *self = smaller;
                     break;
                 }
             }
         }
-        true
+        Ok(())
     }
 
     /// Whether a filter of the same items takes fewer slots and bytes. Fewer segments have wider slots.

@@ -104,7 +104,7 @@ impl Generations {
         let is_resizable = self.template().policy().when_full != WhenFull::Refuse;
         for Live { filter, .. } in self.live.iter_mut().filter(|_| is_resizable) {
             if filter.len() < filter.capacity() / 4 {
-                filter.compact();
+                filter.compact().ok();
             }
         }
     }

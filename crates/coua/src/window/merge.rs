@@ -8,9 +8,11 @@ use crate::window::generations::{Live, WindowState};
 impl Generations {
     /// Frees memory after removals, in every generation. O(slots).
     ///
-    /// Returns false if there is no memory for the smaller table of a generation. It and the next stay as they are.
-    pub fn compact(&mut self) -> bool {
-        self.live.iter_mut().all(|live| live.filter.compact())
+    /// # Errors
+    ///
+    /// [`OutOfMemory`] if there is no memory for the smaller table of a generation. It and the next stay as they are.
+    pub fn compact(&mut self) -> Result<(), OutOfMemory> {
+        self.live.iter_mut().try_for_each(|live| live.filter.compact())
     }
 
     /// The filters of all remembered generations, with their numbers, for compacting them one by one.

@@ -95,7 +95,7 @@ impl Script<'_> {
             4..7 => self.merge(reference),
             7..10 => {
                 let slots = reference.filter.slots();
-                reference.filter.compact();
+                reference.filter.compact().expect("memory");
                 assert!(reference.filter.slots() <= slots, "compacting took more room");
                 reference
                     .counts
@@ -205,7 +205,7 @@ impl Script<'_> {
             reference.remove_batch(&held);
         }
         assert!(reference.filter.is_empty());
-        reference.filter.compact();
+        reference.filter.compact().expect("memory");
         reference.check_all();
     }
 

@@ -77,8 +77,8 @@ fn a_mapped_filter_is_the_loaded_one() {
             assert!(bytes_of(&mapped) == bytes_of(&loaded), "{name}: round {round}");
             assert_eq!(answers(&mapped, &asked), answers(&loaded, &asked), "{name}");
         }
-        mapped.compact();
-        loaded.compact();
+        mapped.compact().unwrap();
+        loaded.compact().unwrap();
         assert!(bytes_of(&mapped) == bytes_of(&loaded), "{name}: compacted");
         assert!(fs::read(file.path()).unwrap() == bytes, "{name}: the file was written");
     }
